@@ -1,0 +1,62 @@
+#pragma once
+/* LMDB as the log of the controller's memory: tables of (key bytes -> value bytes), written in
+ * batches, each batch one durable transaction. The only unit that knows LMDB; it does not know what
+ * the bytes mean.
+ *
+ * Values carry a CRC-32C, checked on every read. Keys are big-endian (cw_store_key_*), so ranges are
+ * orders. One environment per process, never used across fork. Hazards it closes: LIBRARIES 2.2
+ * (map never resized, stale readers, remote file systems refused, verification in a forked child at
+ * open, disk reserve). Test: store_test.c. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+
+enum cw_table {
+    CW_TABLE_META, CW_TABLE_JOB, CW_TABLE_ATTEMPT, CW_TABLE_PAYLOAD, CW_TABLE_REQKEY, CW_TABLE_NODE,
+    CW_TABLE_EVENT, CW_TABLE_DONE, /* (end time ns, id, attempt) -> empty; drives acct and expiry */
+    CW_TABLE_QUARANTINE,           /* rows that could not be read, kept for repair */
+    CW_TABLE_N
+};
+
+struct cw_store;
+enum cw_store_sync { CW_STORE_SYNC_FULL, CW_STORE_SYNC_META, CW_STORE_SYNC_NONE };
+/* Creates dir (0700) when missing. -EBUSY: another process has it (names the pid). */
+int cw_store_open(const char *dir, enum cw_store_sync sync, struct cw_store **ret, struct cw_error *err);
+void cw_store_close(struct cw_store *s);
+/* Bytes free on the file system of the store. */
+int cw_store_free_bytes(struct cw_store *s, uint64_t *ret);
+/* A consistent compacted copy in an empty directory. Blocks: call on a worker. */
+int cw_store_backup(struct cw_store *s, const char *dir, struct cw_error *err);
+void cw_store_reader_check(struct cw_store *s); /* clears slots of dead readers */
+
+/* ---- writing: collect, then commit once ------------------------------------------------------ */
+struct cw_batch;
+struct cw_batch *cw_batch_create(void);
+void cw_batch_destroy(struct cw_batch *b);
+bool cw_batch_empty(const struct cw_batch *b);
+size_t cw_batch_bytes(const struct cw_batch *b);
+/* Copies key and value. A later put of the same key in one batch replaces the earlier. */
+void cw_batch_put(struct cw_batch *b, enum cw_table t, const void *key, size_t klen, const void *val, size_t vlen);
+void cw_batch_del(struct cw_batch *b, enum cw_table t, const void *key, size_t klen); /* missing: no error */
+/* One transaction, durable on return 0. On error nothing of it is stored and the batch is unchanged
+ * (it can be tried again). Blocks for the disk; may be called on any one thread at a time. */
+int cw_store_commit(struct cw_store *s, const struct cw_batch *b, struct cw_error *err);
+
+/* ---- reading ------------------------------------------------------------------------------------ */
+/* 1 found (appended to ret), 0 none, -EBADMSG damaged. Thread-safe. */
+int cw_store_get(struct cw_store *s, enum cw_table t, const void *key, size_t klen, struct cw_buf *ret, struct cw_error *err);
+/* Calls fn for each row with key >= from (NULL: first) in order until fn returns false or the end, or
+ * `max` rows (0: all). Rows that fail their checksum go to `bad` (NULL: skipped) . One short read
+ * transaction: keep max under 10,000 while the writer runs and continue behind the last key. */
+typedef bool (*cw_store_row_fn)(const void *key, size_t klen, const void *val, size_t vlen, void *arg);
+int cw_store_scan(struct cw_store *s, enum cw_table t, const void *from, size_t from_len, bool backwards, uint64_t max,
+                  cw_store_row_fn fn, cw_store_row_fn bad, void *arg, struct cw_error *err);
+int cw_store_count(struct cw_store *s, enum cw_table t, uint64_t *ret, struct cw_error *err);
+
+void cw_store_key_u64(uint8_t out[8], uint64_t v);
+uint64_t cw_store_u64_key(const uint8_t in[8]);
+void cw_store_key_u32(uint8_t out[4], uint32_t v);
+uint32_t cw_store_u32_key(const uint8_t in[4]);

@@ -1,0 +1,23 @@
+#pragma once
+/* Blocking requests for commands and libcrunwlm. One channel per client object; each try that is not
+ * answered in 2, 4, 8 ... s opens a fresh socket and sends the same request id, until the deadline.
+ * -EHOSTUNREACH: no answer by the deadline, outcome unknown, retrying is safe (exit code 240).
+ * -EINTR when the caller's interrupt flag was set (Ctrl-C). A refusal by the server comes back as
+ * -code with its sentence. Not thread-safe. Test: rpc_test.c. */
+#include <protobuf-c/protobuf-c.h>
+#include <signal.h>
+
+#include "base/mem.h"
+#include "wire/channel.h"
+#include "wire/kinds.h"
+
+struct cw_rpc_client;
+/* Called once per channel for the credential to send. */
+typedef int (*cw_rpc_credential_fn)(const uint8_t bind[32], uint8_t *buf, size_t cap, size_t *ret_len, void *arg, struct cw_error *err);
+int cw_rpc_client_open(const char *url, const uint8_t server_pub[32], cw_rpc_credential_fn credential, void *arg,
+                       struct cw_rpc_client **ret, struct cw_error *err); /* credential NULL: anonymous */
+void cw_rpc_client_close(struct cw_rpc_client *c);
+void cw_rpc_client_set_interrupt(struct cw_rpc_client *c, volatile sig_atomic_t *flag);
+/* Sends m and decodes the reply (its type follows from kind) into the arena. */
+int cw_rpc_client_call(struct cw_rpc_client *c, enum cw_kind kind, const ProtobufCMessage *m, uint32_t timeout_ms,
+                       struct cw_arena *a, ProtobufCMessage **ret, struct cw_error *err);
