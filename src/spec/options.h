@@ -43,8 +43,8 @@ int cw_request_set(struct cw_request *r, const char *name, const char *value, en
 int cw_request_args(struct cw_request *r, int argc, char *const *argv, int *ret_used, struct cw_error *err);
 /* CRUN_OPT_<NAME> and, when sbatch is true, SBATCH_<NAME>. */
 int cw_request_environ(struct cw_request *r, char *const *envp, bool sbatch, struct cw_error *err);
-/* Completes the request after all sources: defaults, env by export rule (parent CRUN_*/SLURM_* job
- * variables never inherited), mem, workdir. */
+/* Completes the request after all sources: defaults, env by export rule (job variables CRUN_... and SLURM_... of a parent
+ * are never inherited), mem, workdir. */
 int cw_request_finish(struct cw_request *r, char *const *envp, const char *cwd, struct cw_error *err);
 void cw_options_help(struct cw_buf *out);      /* the option part of --help */
 void cw_options_each(void (*fn)(const char *name, char letter, const char *argument, const char *help, const char *status, void *arg), void *arg);
