@@ -3,7 +3,9 @@
 #include <crunwlm/plugin.h>
 
 struct cw_plan *cw_plan_create(void);
-void cw_plan_destroy(struct cw_plan *p);
-int cw_plan_add(struct cw_plan *p, const char *origin, const struct cw_plan_line *line); /* copies */
+void cw_plan_destroy(struct cw_plan *p); /* NULL allowed */
+/* Copies. -EINVAL: not a line that could be carried out (kind, missing or relative path, limit's or
+ * hook's name); -E2BIG: more than 4096 lines. line->size 0 counts as version 1.0. */
+int cw_plan_add(struct cw_plan *p, const char *origin, const struct cw_plan_line *line);
 uint32_t cw_plan_count(const struct cw_plan *p);
-const struct cw_plan_line *cw_plan_get(const struct cw_plan *p, uint32_t i);
+const struct cw_plan_line *cw_plan_get(const struct cw_plan *p, uint32_t i); /* NULL behind the last */
