@@ -1,6 +1,6 @@
 #pragma once
 /* Host lists: `n[01-12,20],gpu[1-2]-r[1-3]`. Expansion keeps zero padding; compression is its exact
- * inverse on a sorted list. Test: hostlist_test.c, fuzz/fuzz_hostlist.c. */
+ * inverse on a sorted list. Test: hostlist_test.c, fuzz_hostlist.c. */
 #include "base/buf.h"
 #include "base/error.h"
 
