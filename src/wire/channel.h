@@ -8,12 +8,9 @@
 #include <stdbool.h>
 
 #include "wire/frame.h"
+#include "wire/keypair.h"
 
-struct cw_keypair { uint8_t pub[32], sec[32]; };
-void cw_keypair_make(struct cw_keypair *ret);
-/* Loads a secret key file (32 bytes, 0600, owner checked) or makes one when missing; pub_path (NULL
- * allowed) gets the public key as 64 hex digits and a newline, 0644. */
-int cw_keypair_load(const char *sec_path, const char *pub_path, bool create, struct cw_keypair *ret, struct cw_error *err);
+/* A file of 64 hex digits (controller.pub). */
 int cw_public_key_load(const char *path, uint8_t ret[32], struct cw_error *err);
 
 struct cw_channel {

@@ -1,7 +1,7 @@
 #pragma once
 /* The bytes of one frame: a fixed header, a credential, a sealed body. doc/PROTOCOL.md draws it.
  * Pure: no sockets, no keys. Everything little-endian. A decoder error never reads behind n.
- * Test: frame_test.c, fuzz/fuzz_frame.c. */
+ * Test: frame_test.c, fuzz_frame.c. */
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -9,7 +9,9 @@
 
 #define CW_FRAME_MAX (1024u * 1024u)      /* NN_RCVMAXSIZE of every socket */
 #define CW_FRAME_BODY_MAX (960u * 1024u)  /* plain body */
+#define CW_FRAME_CRED_MAX 1024u
 #define CW_FRAME_HEADER 120u
+#define CW_FRAME_SEAL 16u                 /* what sealing adds to a body */
 #define CW_FRAME_VERSION 1
 
 enum cw_frame_type {

@@ -1,4 +1,6 @@
 #pragma once
+#include <protobuf-c/protobuf-c.h>
+
 /* One row per request: number, name, request message, reply message, and the least role that may ask.
  * Dispatch, clients, doc/PROTOCOL.md and tests follow from this table. Numbers are never reused.
  * Roles: USER any authenticated user (handlers narrow to own jobs), ADMIN, NODE a node daemon,
@@ -21,3 +23,10 @@ enum cw_kind {
     CW_KINDS(X)
 #undef X
 };
+struct cw_kind_row {
+    enum cw_kind kind;
+    const char *name;
+    const ProtobufCMessageDescriptor *request, *reply;
+    enum cw_role role; /* the least that may ask */
+};
+const struct cw_kind_row *cw_kind_find(unsigned kind); /* NULL: no such request */

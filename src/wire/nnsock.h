@@ -22,3 +22,9 @@ int cw_nnsock_recv(struct cw_nnsock *s, struct cw_route *ret_route, struct cw_bu
  * does not mean delivery. */
 int cw_nnsock_send(struct cw_nnsock *s, const struct cw_route *route, const void *p, size_t n);
 int cw_nnsock_reconnect(struct cw_nnsock *s); /* drops the endpoint and connects anew */
+/* For pollers of the connecting side: readable when a send would be taken. Costs a descriptor of its own. */
+int cw_nnsock_send_fd(const struct cw_nnsock *s);
+/* How often a connection was established; a change means that what was in flight may be lost. */
+uint64_t cw_nnsock_established(const struct cw_nnsock *s);
+/* The file behind an ipc:// url, or NULL for other transports. */
+const char *cw_nnsock_ipc_path(const char *url);
