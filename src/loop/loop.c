@@ -5,11 +5,12 @@
  * destroy can close what callers left open. The turn ends in the prepare phase: libuv runs descriptors,
  * posts and timers before it and computes how long to sleep after it.
  * Test: loop_test.c. */
+#include "config.h"
+
 #include "loop/loop.h"
 
 #include <assert.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>

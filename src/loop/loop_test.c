@@ -1,4 +1,6 @@
 /* Behaviour of the loop: turns, closing inside callbacks, errors on descriptors, workers, children. */
+#include "config.h"
+
 #include "loop/loop.h"
 
 #include <errno.h>
