@@ -1,7 +1,8 @@
-/* A plan's lines: copied, checked and kept in order; what plugins wrote never moves until the plan goes.
+/* A plan's lines: copied, checked and kept in order; what plugins wrote never moves until the plan
+ * goes.
  *
- * Rule: a line that no isolation plugin could carry out (no name, a relative path, an unknown kind) is
- * refused here, at the plugin that made it. Strings and lines are bounded. Test: plan_test.c. */
+ * Rule: a line that no isolation plugin could carry out (no name, a relative path, an unknown kind)
+ * is refused here, at the plugin that made it. Strings and lines are bounded. Test: plan_test.c. */
 #include "plug/plan.h"
 
 #include <errno.h>
@@ -11,7 +12,7 @@
 #include "base/mem.h"
 
 #define PLAN_MAX_LINES 4096
-#define PLAN_MAX_TEXT (128 * 1024) /* one string; the kernel takes no longer environment entry */
+#define PLAN_MAX_TEXT  (128 * 1024) /* one string; the kernel takes no longer environment entry */
 
 /* What a version 1.0 plugin knows of a line; `origin` is the host's. */
 #define PLAN_LINE_MIN (offsetof(struct cw_plan_line, n2) + sizeof(int64_t))
@@ -60,18 +61,12 @@ static bool line_is_sound(const struct cw_plan_line *l)
     switch (l->kind) {
     case CW_PLAN_ENV:
         return l->a != NULL && l->a[0] != '\0' && strchr(l->a, '=') == NULL && l->b != NULL;
-    case CW_PLAN_MOUNT:
-        return is_absolute(l->a) && is_absolute(l->b);
-    case CW_PLAN_DEVICE:
-        return is_absolute(l->a) && l->n1 >= 0 && l->n2 >= 0;
-    case CW_PLAN_LIMIT:
-        return l->a != NULL && is_one_of(l->a, limits) && l->n1 >= 0;
-    case CW_PLAN_CPUS:
-        return l->a != NULL && l->a[0] != '\0';
-    case CW_PLAN_HOOK:
-        return l->a != NULL && is_one_of(l->a, whens) && is_absolute(l->b);
-    default:
-        return false;
+    case CW_PLAN_MOUNT: return is_absolute(l->a) && is_absolute(l->b);
+    case CW_PLAN_DEVICE: return is_absolute(l->a) && l->n1 >= 0 && l->n2 >= 0;
+    case CW_PLAN_LIMIT: return l->a != NULL && is_one_of(l->a, limits) && l->n1 >= 0;
+    case CW_PLAN_CPUS: return l->a != NULL && l->a[0] != '\0';
+    case CW_PLAN_HOOK: return l->a != NULL && is_one_of(l->a, whens) && is_absolute(l->b);
+    default: return false;
     }
 }
 

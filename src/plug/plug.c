@@ -1,4 +1,5 @@
-/* The plugins of one process: load once, open with options and host services, hand out, close backwards.
+/* The plugins of one process: load once, open with options and host services, hand out, close
+ * backwards.
  *
  * Finding and checking a file is plug_file.c, who may have written it plug_trust.c, option values
  * plug_option.c. Never unloads: closing ends a plugin's work, its code stays. Test: plug_test.c. */
@@ -14,9 +15,9 @@
 #include "plug/plug_file.h"
 #include "plug/plug_option.h"
 
-const char *const cw_plug_families[] = {"isolation", "gpu",  "volume", "image",  "secret", "network",
-                                        "router",    "sched", "scale", "auth",   "submit", "acct",
-                                        "notify",    "health", "power", NULL};
+const char *const cw_plug_families[] = {
+    "isolation", "gpu",  "volume", "image", "secret", "network", "router", "sched",
+    "scale",     "auth", "submit", "acct",  "notify", "health",  "power",  NULL};
 
 struct cw_plug_registry {
     struct cw_list plugs; /* in load order */
@@ -36,7 +37,8 @@ struct cw_plug {
     void *ctx;
 };
 
-/* ---- host services ------------------------------------------------------------------------------ */
+/* ---- host services ------------------------------------------------------------------------------
+ */
 
 static const struct cw_plug *plug_of(const struct cw_host *host)
 {
@@ -55,12 +57,14 @@ static const char *host_option(const struct cw_host *host, const char *name)
     return cw_plug_options_get(plug_of(host)->options, name);
 }
 
-static int host_plan_add(const struct cw_host *host, struct cw_plan *plan, const struct cw_plan_line *line)
+static int host_plan_add(const struct cw_host *host, struct cw_plan *plan,
+                         const struct cw_plan_line *line)
 {
     return cw_plan_add(plan, plug_of(host)->origin, line);
 }
 
-static const struct cw_plan_line *host_plan_get(const struct cw_host *host, const struct cw_plan *plan, uint32_t i)
+static const struct cw_plan_line *host_plan_get(const struct cw_host *host,
+                                                const struct cw_plan *plan, uint32_t i)
 {
     (void)host;
     return cw_plan_get(plan, i);
@@ -70,10 +74,15 @@ static const char *host_instance(const struct cw_host *host, const char *what)
 {
     const struct cw_plug_registry *r = plug_of(host)->registry;
     const struct cw_conf *c = r->conf;
-    const struct { const char *what, *value; } rows[] = {
-        {"cluster", c != NULL ? c->cluster : NULL},   {"key_file", c != NULL ? c->key_file : NULL},
-        {"door", c != NULL ? c->door : NULL},         {"run_dir", c != NULL ? c->run_dir : NULL},
-        {"node", r->node},                            {"node_dir", r->node_dir},
+    const struct {
+        const char *what, *value;
+    } rows[] = {
+        {"cluster", c != NULL ? c->cluster : NULL},
+        {"key_file", c != NULL ? c->key_file : NULL},
+        {"door", c != NULL ? c->door : NULL},
+        {"run_dir", c != NULL ? c->run_dir : NULL},
+        {"node", r->node},
+        {"node_dir", r->node_dir},
     };
 
     for (size_t i = 0; i < CW_ARRAY_LEN(rows); i++)
@@ -97,7 +106,8 @@ static void host_init(struct cw_plug *p)
     };
 }
 
-/* ---- registry ----------------------------------------------------------------------------------- */
+/* ---- registry -----------------------------------------------------------------------------------
+ */
 
 struct cw_plug_registry *cw_plug_registry_create(const struct cw_conf *conf, const char *node)
 {
@@ -138,7 +148,8 @@ void cw_plug_registry_destroy(struct cw_plug_registry *r)
     free(r);
 }
 
-/* ---- loading ------------------------------------------------------------------------------------ */
+/* ---- loading ------------------------------------------------------------------------------------
+ */
 
 static int check_name(const char *family, const char *name, struct cw_error *err)
 {
@@ -155,12 +166,15 @@ static int check_name(const char *family, const char *name, struct cw_error *err
     return 0;
 }
 
-static int check_not_exec(const struct cw_conf *conf, const struct cw_conf_plugin *site, struct cw_error *err)
+static int check_not_exec(const struct cw_conf *conf, const struct cw_conf_plugin *site,
+                          struct cw_error *err)
 {
     if (site == NULL || site->exec == NULL)
         return 0;
-    return cw_fail(err, -ENOTSUP, "%s:%d: exec = \"%s\": external programs are not supported yet, only shared objects",
-                   conf->path, site->line, site->exec);
+    return cw_fail(
+        err, -ENOTSUP,
+        "%s:%d: exec = \"%s\": external programs are not supported yet, only shared objects",
+        conf->path, site->line, site->exec);
 }
 
 static int open_plugin(struct cw_plug *p, struct cw_error *err)
@@ -201,7 +215,8 @@ static const char *search_path(const struct cw_plug_registry *r)
     return cw_paths_plugins();
 }
 
-int cw_plug_load(struct cw_plug_registry *r, const char *family, const char *name, struct cw_plug **ret, struct cw_error *err)
+int cw_plug_load(struct cw_plug_registry *r, const char *family, const char *name,
+                 struct cw_plug **ret, struct cw_error *err)
 {
     cw_auto(plug_destroy) struct cw_plug *p = NULL;
     struct cw_plug *known = cw_plug_find(r, family, name);
@@ -224,8 +239,8 @@ int cw_plug_load(struct cw_plug_registry *r, const char *family, const char *nam
         e = load_file(p, search_path(r), family, name, err);
     if (e < 0)
         return cw_wrap(err, e, "plugin %s", p->origin);
-    e = cw_plug_options_create(p->desc->options, site, r->conf != NULL ? r->conf->path : NULL, p->origin,
-                               &p->options, err);
+    e = cw_plug_options_create(p->desc->options, site, r->conf != NULL ? r->conf->path : NULL,
+                               p->origin, &p->options, err);
     if (e < 0)
         return e;
     host_init(p);
@@ -239,7 +254,8 @@ int cw_plug_load(struct cw_plug_registry *r, const char *family, const char *nam
 
 struct cw_plug *cw_plug_find(struct cw_plug_registry *r, const char *family, const char *name)
 {
-    cw_list_each(pos, &r->plugs) {
+    cw_list_each(pos, &r->plugs)
+    {
         struct cw_plug *p = cw_list_entry(pos, struct cw_plug, link);
         if (strcmp(p->desc->family, family) == 0 && strcmp(p->desc->name, name) == 0)
             return p;
@@ -256,14 +272,16 @@ static bool belongs(const char *const *families, const char *family)
 }
 
 int cw_plug_load_configured(struct cw_plug_registry *r, const char *const *families,
-                            void (*warn)(const char *text, void *arg), void *arg, struct cw_error *err)
+                            void (*warn)(const char *text, void *arg), void *arg,
+                            struct cw_error *err)
 {
     for (size_t i = 0; r->conf != NULL && i < r->conf->n_plugins; i++) {
         const struct cw_conf_plugin *site = &r->conf->plugins[i];
         struct cw_error local = {0};
         struct cw_plug *p;
 
-        if (!belongs(families, site->family) || cw_plug_load(r, site->family, site->name, &p, &local) == 0)
+        if (!belongs(families, site->family) ||
+            cw_plug_load(r, site->family, site->name, &p, &local) == 0)
             continue;
         if (site->required) {
             if (err != NULL)
@@ -296,9 +314,11 @@ void *cw_plug_ctx(const struct cw_plug *p)
     return p->ctx;
 }
 
-void cw_plug_each(struct cw_plug_registry *r, const char *family, void (*fn)(struct cw_plug *p, void *arg), void *arg)
+void cw_plug_each(struct cw_plug_registry *r, const char *family,
+                  void (*fn)(struct cw_plug *p, void *arg), void *arg)
 {
-    cw_list_each_safe(pos, &r->plugs) {
+    cw_list_each_safe(pos, &r->plugs)
+    {
         struct cw_plug *p = cw_list_entry(pos, struct cw_plug, link);
         if (family == NULL || strcmp(p->desc->family, family) == 0)
             fn(p, arg);

@@ -1,5 +1,5 @@
-/* `crun-plugin check FILE`: what a file claims, what it exports, whether the host would take it. Reads
- * the object's dynamic symbols itself: a plugin must show one name only, cw_plugin. */
+/* `crun-plugin check FILE`: what a file claims, what it exports, whether the host would take it.
+ * Reads the object's dynamic symbols itself: a plugin must show one name only, cw_plugin. */
 #include <elf.h>
 #include <link.h>
 #include <string.h>
@@ -11,39 +11,44 @@
 
 #define OBJECT_MAX_BYTES (256u << 20)
 
-struct object { const char *data; size_t len; };
+struct object {
+    const char *data;
+    size_t len;
+};
 
 static const void *at(const struct object *o, uint64_t offset, uint64_t bytes)
 {
     return offset <= o->len && bytes <= o->len - offset ? o->data + offset : NULL;
 }
 
-static const ElfW(Shdr) *section(const struct object *o, const ElfW(Ehdr) *head, uint64_t i)
+static const ElfW(Shdr) * section(const struct object *o, const ElfW(Ehdr) * head, uint64_t i)
 {
     if (i >= head->e_shnum || head->e_shentsize != sizeof(ElfW(Shdr)))
         return NULL;
     return at(o, head->e_shoff + i * sizeof(ElfW(Shdr)), sizeof(ElfW(Shdr)));
 }
 
-static const char *symbol_name(const struct object *o, const ElfW(Shdr) *strings, uint64_t offset)
+static const char *symbol_name(const struct object *o, const ElfW(Shdr) * strings, uint64_t offset)
 {
     const char *name;
 
-    if (strings == NULL || offset >= strings->sh_size || at(o, strings->sh_offset, strings->sh_size) == NULL)
+    if (strings == NULL || offset >= strings->sh_size ||
+        at(o, strings->sh_offset, strings->sh_size) == NULL)
         return NULL;
     name = o->data + strings->sh_offset + offset;
     return memchr(name, '\0', strings->sh_size - offset) != NULL ? name : NULL;
 }
 
-static bool is_exported(const ElfW(Sym) *s)
+static bool is_exported(const ElfW(Sym) * s)
 {
     unsigned bind = s->st_info >> 4, visibility = s->st_other & 3u;
 
-    return s->st_shndx != SHN_UNDEF && (bind == STB_GLOBAL || bind == STB_WEAK) && visibility == STV_DEFAULT;
+    return s->st_shndx != SHN_UNDEF && (bind == STB_GLOBAL || bind == STB_WEAK) &&
+           visibility == STV_DEFAULT;
 }
 
-static void list_symbols(const struct object *o, const ElfW(Shdr) *symbols, const ElfW(Shdr) *strings,
-                         struct cw_strv *out)
+static void list_symbols(const struct object *o, const ElfW(Shdr) * symbols,
+                         const ElfW(Shdr) * strings, struct cw_strv *out)
 {
     for (uint64_t i = 0; i < symbols->sh_size / sizeof(ElfW(Sym)); i++) {
         const ElfW(Sym) *s = at(o, symbols->sh_offset + i * sizeof(*s), sizeof(*s));
@@ -57,7 +62,7 @@ static int exported_symbols(const char *file, struct cw_strv *out, struct cw_err
 {
     cw_autobuf struct cw_buf bytes = {0};
     struct object o;
-    const ElfW(Ehdr) *head;
+    const ElfW(Ehdr) * head;
     int r = cw_file_read(file, OBJECT_MAX_BYTES, &bytes, err);
 
     if (r < 0)
@@ -75,7 +80,8 @@ static int exported_symbols(const char *file, struct cw_strv *out, struct cw_err
 }
 
 /* Family and name as the file's name says them: DIR/FAMILY-NAME.so. */
-static int split_file_name(const char *file, char **ret_family, char **ret_name, struct cw_error *err)
+static int split_file_name(const char *file, char **ret_family, char **ret_name,
+                           struct cw_error *err)
 {
     const char *slash = strrchr(file, '/'), *base = slash != NULL ? slash + 1 : file;
     const char *dash = strchr(base, '-'), *dot = strrchr(base, '.');
@@ -87,14 +93,17 @@ static int split_file_name(const char *file, char **ret_family, char **ret_name,
     return 0;
 }
 
-static void report(const struct cw_plugin *d, const char *file, const struct cw_strv *symbols, struct cw_buf *out)
+static void report(const struct cw_plugin *d, const char *file, const struct cw_strv *symbols,
+                   struct cw_buf *out)
 {
-    cw_buf_addf(out, "file: %s\nplugin: %s/%s\nversion: %s\ninterface: %u.%u\n", file, d->family, d->name, d->version,
-                d->abi_major, d->abi_minor);
-    cw_buf_addf(out, "ops: %u bytes\ncaps: 0x%llx\n", (unsigned)d->ops_size, (unsigned long long)d->caps);
+    cw_buf_addf(out, "file: %s\nplugin: %s/%s\nversion: %s\ninterface: %u.%u\n", file, d->family,
+                d->name, d->version, d->abi_major, d->abi_minor);
+    cw_buf_addf(out, "ops: %u bytes\ncaps: 0x%llx\n", (unsigned)d->ops_size,
+                (unsigned long long)d->caps);
     for (const struct cw_option *row = d->options; row != NULL && row->name != NULL; row++)
         cw_buf_addf(out, "option: %s%s%s: %s\n", row->name, row->default_value != NULL ? " = " : "",
-                    row->default_value != NULL ? row->default_value : "", row->help != NULL ? row->help : "");
+                    row->default_value != NULL ? row->default_value : "",
+                    row->help != NULL ? row->help : "");
     for (size_t i = 0; i < symbols->n; i++)
         cw_buf_addf(out, "exports: %s\n", symbols->v[i]);
 }
@@ -119,6 +128,7 @@ int cw_plug_check(const char *file, struct cw_buf *out, struct cw_error *err)
         return r;
     report(d, file, &symbols, out);
     if (symbols.n != 1)
-        return cw_fail(err, -ENOEXEC, "%s: exports %zu symbols, a plugin exports cw_plugin only", file, symbols.n);
+        return cw_fail(err, -ENOEXEC, "%s: exports %zu symbols, a plugin exports cw_plugin only",
+                       file, symbols.n);
     return 0;
 }

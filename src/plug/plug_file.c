@@ -1,10 +1,10 @@
 /* Finding, loading and checking a plugin's file.
  *
- * Facts that shape this (measured): libltdl says "file not found" for every failure, so a dlopen with
- * RTLD_NOW goes first and yields the true text; it also refuses undefined functions, which a lazy load
- * would only notice at the first call. libltdl looks into LTDL_LIBRARY_PATH and LD_LIBRARY_PATH for a
- * bare name but not for a path with a directory: only absolute, resolved paths are ever passed, and the
- * environment (a user's, in commands) stays as it is. */
+ * Facts that shape this (measured): libltdl says "file not found" for every failure, so a dlopen
+ * with RTLD_NOW goes first and yields the true text; it also refuses undefined functions, which a
+ * lazy load would only notice at the first call. libltdl looks into LTDL_LIBRARY_PATH and
+ * LD_LIBRARY_PATH for a bare name but not for a path with a directory: only absolute, resolved
+ * paths are ever passed, and the environment (a user's, in commands) stays as it is. */
 #include "plug/plug_file.h"
 
 #include <dlfcn.h>
@@ -15,12 +15,16 @@
 #include "base/mem.h"
 #include "plug/plug_trust.h"
 
-#define PLUGIN_SIZE_MIN (offsetof(struct cw_plugin, ops_size) + sizeof(uint32_t)) /* version 1.0 */
+#define PLUGIN_SIZE_MIN (offsetof(struct cw_plugin, ops_size) + sizeof(uint32_t)) /* version 1.0   \
+                                                                                   */
 
-static const struct { const char *family; unsigned required; } families[] = {
-    {"isolation", 8}, {"gpu", 3},     {"volume", 2}, {"image", 2}, {"secret", 1},
-    {"network", 2},   {"router", 3},  {"sched", 1},  {"scale", 1}, {"auth", 3},
-    {"submit", 1},    {"acct", 1},    {"notify", 1}, {"health", 1}, {"power", 2},
+static const struct {
+    const char *family;
+    unsigned required;
+} families[] = {
+    {"isolation", 8}, {"gpu", 3},    {"volume", 2}, {"image", 2},  {"secret", 1},
+    {"network", 2},   {"router", 3}, {"sched", 1},  {"scale", 1},  {"auth", 3},
+    {"submit", 1},    {"acct", 1},   {"notify", 1}, {"health", 1}, {"power", 2},
 };
 
 unsigned cw_plug_file_required(const char *family)
@@ -123,11 +127,11 @@ static int check_version(const struct cw_plugin *d, struct cw_error *err)
         return cw_fail(err, -ENOEXEC, "cw_plugin has magic 0x%08x, not 0x%08x", (unsigned)d->magic,
                        CW_PLUGIN_MAGIC);
     if (d->abi_major != CW_PLUGIN_ABI_MAJOR)
-        return cw_fail(err, -ENOEXEC, "made for plugin interface %u.%u, this program has %u.%u", d->abi_major,
-                       d->abi_minor, CW_PLUGIN_ABI_MAJOR, CW_PLUGIN_ABI_MINOR);
+        return cw_fail(err, -ENOEXEC, "made for plugin interface %u.%u, this program has %u.%u",
+                       d->abi_major, d->abi_minor, CW_PLUGIN_ABI_MAJOR, CW_PLUGIN_ABI_MINOR);
     if (d->size < PLUGIN_SIZE_MIN)
-        return cw_fail(err, -ENOEXEC, "cw_plugin says %u bytes, version 1.0 has %zu", (unsigned)d->size,
-                       PLUGIN_SIZE_MIN);
+        return cw_fail(err, -ENOEXEC, "cw_plugin says %u bytes, version 1.0 has %zu",
+                       (unsigned)d->size, PLUGIN_SIZE_MIN);
     return 0;
 }
 
@@ -139,8 +143,8 @@ static int check_ops(const struct cw_plugin *d, struct cw_error *err)
     if (d->ops == NULL)
         return cw_fail(err, -ENOEXEC, "cw_plugin has no ops");
     if (d->ops_size < required * sizeof(member))
-        return cw_fail(err, -ENOEXEC, "ops has %u bytes, family %s needs %zu", (unsigned)d->ops_size, d->family,
-                       required * sizeof(member));
+        return cw_fail(err, -ENOEXEC, "ops has %u bytes, family %s needs %zu",
+                       (unsigned)d->ops_size, d->family, required * sizeof(member));
     for (unsigned i = 0; i < required; i++) {
         memcpy(&member, (const char *)d->ops + i * sizeof(member), sizeof(member));
         if (member == NULL)
@@ -149,7 +153,8 @@ static int check_ops(const struct cw_plugin *d, struct cw_error *err)
     return 0;
 }
 
-int cw_plug_file_check(const struct cw_plugin *d, const char *family, const char *name, struct cw_error *err)
+int cw_plug_file_check(const struct cw_plugin *d, const char *family, const char *name,
+                       struct cw_error *err)
 {
     int r = check_version(d, err);
 
@@ -158,7 +163,7 @@ int cw_plug_file_check(const struct cw_plugin *d, const char *family, const char
     if (d->family == NULL || d->name == NULL || d->version == NULL)
         return cw_fail(err, -ENOEXEC, "cw_plugin lacks family, name or version");
     if (strcmp(d->family, family) != 0 || strcmp(d->name, name) != 0)
-        return cw_fail(err, -ENOEXEC, "contains plugin %s/%s, its file name says %s/%s", d->family, d->name,
-                       family, name);
+        return cw_fail(err, -ENOEXEC, "contains plugin %s/%s, its file name says %s/%s", d->family,
+                       d->name, family, name);
     return check_ops(d, err);
 }

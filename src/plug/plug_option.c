@@ -1,5 +1,5 @@
-/* Checks a site's option values against a plugin's table and keeps them in plain form, so that a plugin
- * needs no parser of its own: strtoull is enough for every number. */
+/* Checks a site's option values against a plugin's table and keeps them in plain form, so that a
+ * plugin needs no parser of its own: strtoull is enough for every number. */
 #include "plug/plug_option.h"
 
 #include <inttypes.h>
@@ -10,7 +10,10 @@
 #include "base/mem.h"
 #include "base/quantity.h"
 
-struct value { const char *name; char *text; }; /* name: the plugin's own */
+struct value {
+    const char *name;
+    char *text;
+}; /* name: the plugin's own */
 struct cw_plug_options {
     struct value *v;
     size_t n;
@@ -18,7 +21,8 @@ struct cw_plug_options {
 
 static int plain_bool(const char *text, char **ret, struct cw_error *err)
 {
-    static const char *const yes[] = {"true", "yes", "on", "1"}, *const no[] = {"false", "no", "off", "0"};
+    static const char *const yes[] = {"true", "yes", "on", "1"}, *const no[] = {"false", "no",
+                                                                                "off", "0"};
 
     for (size_t i = 0; i < CW_ARRAY_LEN(yes); i++)
         if (strcasecmp(text, yes[i]) == 0 || strcasecmp(text, no[i]) == 0) {
@@ -41,10 +45,12 @@ static int plain_int(const char *text, char **ret, struct cw_error *err)
     return 0;
 }
 
-static int plain_quantity(const char *text, enum cw_option_type type, char **ret, struct cw_error *err)
+static int plain_quantity(const char *text, enum cw_option_type type, char **ret,
+                          struct cw_error *err)
 {
     uint64_t n = 0;
-    int r = type == CW_OPT_SIZE ? cw_size_parse(text, 1, &n, err) : cw_duration_parse(text, &n, err);
+    int r =
+        type == CW_OPT_SIZE ? cw_size_parse(text, 1, &n, err) : cw_duration_parse(text, &n, err);
 
     if (r == 0)
         *ret = cw_xasprintf("%" PRIu64, n);
@@ -71,7 +77,8 @@ static struct value *value_find(const struct cw_plug_options *o, const char *nam
     return NULL;
 }
 
-static int load_defaults(struct cw_plug_options *o, const struct cw_option *table, struct cw_error *err)
+static int load_defaults(struct cw_plug_options *o, const struct cw_option *table,
+                         struct cw_error *err)
 {
     for (const struct cw_option *row = table; row->name != NULL; row++) {
         struct value *v = &o->v[o->n];
@@ -89,7 +96,8 @@ static int fail_unknown(const struct cw_option *table, const char *key, struct c
 
     for (; table != NULL && table->name != NULL; table++)
         cw_buf_addf(&names, "%s%s", names.len > 0 ? ", " : "", table->name);
-    return cw_fail(err, -EINVAL, "option '%s': unknown, allowed: %s", key, names.len > 0 ? names.data : "none");
+    return cw_fail(err, -EINVAL, "option '%s': unknown, allowed: %s", key,
+                   names.len > 0 ? names.data : "none");
 }
 
 static int set_from_site(struct cw_plug_options *o, const struct cw_option *table,
@@ -107,8 +115,9 @@ static int set_from_site(struct cw_plug_options *o, const struct cw_option *tabl
     return 0;
 }
 
-int cw_plug_options_create(const struct cw_option *table, const struct cw_conf_plugin *site, const char *conf_path,
-                           const char *origin, struct cw_plug_options **ret, struct cw_error *err)
+int cw_plug_options_create(const struct cw_option *table, const struct cw_conf_plugin *site,
+                           const char *conf_path, const char *origin, struct cw_plug_options **ret,
+                           struct cw_error *err)
 {
     struct cw_plug_options *o = cw_xcalloc(1, sizeof(*o));
     size_t rows = 0;
