@@ -1,5 +1,7 @@
 /* Key agreement and sealing of frames. The nonce is random (24 bytes: no counter to keep or to lose), so
  * freshness is the business of the layers above: rpc_window.c and session.c. Test: channel_test.c. */
+#include "config.h"
+
 #include "wire/channel.h"
 
 #include "base/file.h"

@@ -1,5 +1,7 @@
 /* The bytes of a frame. Owns the layout that doc/PROTOCOL.md draws; the numbers below are offsets into the
  * header. Never looks at what a body means. Test: frame_test.c, fuzz_frame.c. */
+#include "config.h"
+
 #include "wire/frame.h"
 
 #include <string.h>

@@ -1,5 +1,7 @@
 /* Key files. A secret that others could read is refused, not repaired: it must be taken as known to them.
  * Test: channel_test.c. */
+#include "config.h"
+
 #include "wire/keypair.h"
 
 #include "base/file.h"

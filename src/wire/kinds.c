@@ -1,5 +1,7 @@
 /* The request table as data: from a number to its name, messages and role. Never adds a row of its own:
  * the one list is CW_KINDS. Tested by frame_test.c. */
+#include "config.h"
+
 #include "wire/kinds.h"
 
 #include "proto/wire.pb-c.h"

@@ -1,6 +1,8 @@
 /* One raw nanomsg socket. Owns every workaround for the library (LIBRARIES facts are in the comments);
  * nothing else in the tree includes <nanomsg/...>. nn_term is never called: it would close the sockets of
  * the whole process. Test: nnsock_test.c. */
+#include "config.h"
+
 #include "wire/nnsock.h"
 
 #include "base/mem.h"
@@ -231,6 +233,16 @@ int cw_nnsock_send_fd(const struct cw_nnsock *s)
 uint64_t cw_nnsock_established(const struct cw_nnsock *s)
 {
     return nn_get_statistic(s->sock, NN_STAT_ESTABLISHED_CONNECTIONS);
+}
+
+uint64_t cw_nnsock_connect_errors(const struct cw_nnsock *s)
+{
+    return nn_get_statistic(s->sock, NN_STAT_CONNECT_ERRORS);
+}
+
+bool cw_nnsock_connected(const struct cw_nnsock *s)
+{
+    return nn_get_statistic(s->sock, NN_STAT_CURRENT_CONNECTIONS) > 0;
 }
 
 /* Room for one SP header property: the header of the control message, a size_t, up to 8 bytes. */

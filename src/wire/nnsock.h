@@ -26,5 +26,8 @@ int cw_nnsock_reconnect(struct cw_nnsock *s); /* drops the endpoint and connects
 int cw_nnsock_send_fd(const struct cw_nnsock *s);
 /* How often a connection was established; a change means that what was in flight may be lost. */
 uint64_t cw_nnsock_established(const struct cw_nnsock *s);
+/* Failed tries to connect so far. */
+uint64_t cw_nnsock_connect_errors(const struct cw_nnsock *s);
+bool cw_nnsock_connected(const struct cw_nnsock *s); /* a connection stands now, as far as is known */
 /* The file behind an ipc:// url, or NULL for other transports. */
 const char *cw_nnsock_ipc_path(const char *url);
