@@ -81,7 +81,7 @@ static int ltdl_init(struct cw_error *err)
 static int ltdl_open(const char *file, lt_dlhandle *ret, struct cw_error *err)
 {
     lt_dladvise advise;
-    lt_dlhandle h;
+    lt_dlhandle h = NULL;
 
     if (lt_dladvise_init(&advise) != 0)
         return cw_fail(err, -EIO, "libltdl: %s", lt_dlerror());
@@ -101,7 +101,7 @@ int cw_plug_file_open(const char *file, const struct cw_plugin **ret, struct cw_
 {
     cw_autofree char *real = NULL;
     const struct cw_plugin *d;
-    lt_dlhandle h;
+    lt_dlhandle h = NULL;
     int r;
 
     r = ltdl_init(err);
