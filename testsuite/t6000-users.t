@@ -1,0 +1,41 @@
+# Who may do what: jobs under their own user, others' jobs untouched, root refused by default.
+. "${CRUN_SRCDIR:?}/testsuite/lib.sh"
+[ "$(id -u)" = 0 ] || skip_all "needs root to become other users"
+id nobody >/dev/null 2>&1 || skip_all "needs the user nobody"
+plan 13
+command -v setpriv >/dev/null || skip_all "needs setpriv (util-linux)"
+H=$T/i
+mkdir -p "$H"
+chmod 755 "$T" "$H"
+instance_start 'admins = "daemon"'
+chmod 755 "$H" "$H/run"
+chmod 644 "$H/crun.conf"
+cd "$T" || exit 1
+as() { # USER CMD ...
+    u=$1
+    shift
+    setpriv --reuid="$(id -u "$u")" --regid="$(id -g "$u")" --init-groups env HOME=/ "$@"
+}
+mkdir -m 777 out
+id=$(as nobody crun-submit --parsable -D "$T/out" -o n.out -- sh -c 'id -u; id -g; id -G; echo $CRUN_USER')
+like "another user may submit" "$id" '^[0-9]+$'
+as nobody crun-wait "$id"
+is "the job runs as that user, with its group" "$(head -n 2 out/n.out | tr '\n' ' ')" "$(id -u nobody) $(id -g nobody) "
+is "and its supplementary groups" "$(sed -n 3p out/n.out)" "$(id -G nobody)"
+is "the output file belongs to the user" "$(stat -c %U out/n.out)" nobody
+mkdir -m 700 private
+id=$(as nobody crun-submit --parsable -D "$T/out" -o "$T/private/x" -- true)
+as nobody crun-wait "$id"
+like "a path that the user may not open is refused as the user" "$(job_field "$id" .attempt.message)" 'private.*Permission denied'
+ok "and not made" test ! -e private/x
+root=$(submit -H -- true)
+must_fail 1 "$root" as nobody crun-cancel "$root"
+is "another's job is not cancelled" "$(job_field "$root" .state)" pending
+must_fail 1 "$root" as nobody crun-logs "$root"
+must_fail 1 'admin|permitted' as nobody crun-node drain n1 --reason=x
+ok "an admin of the configuration may" as daemon crun-node drain n1 --reason=x
+mine=$(as nobody crun-submit --parsable -H -D "$T/out" -- true)
+ok "one's own job may be cancelled" as nobody crun-cancel "$mine"
+sed -i 's/allow_root_jobs = true/allow_root_jobs = false/' "$CRUN_CONF"
+crun-stop --dir="$H" >/dev/null && crun-start --dir="$H" --node=n1 >/dev/null
+must_fail 1 'root' crun-submit -- true
