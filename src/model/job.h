@@ -51,7 +51,10 @@ struct cw_attempt {          /* a live try; from grant until its ledger entry is
     uint64_t *cores;         /* mask of the node's core words */
     uint64_t mem_bytes;
     int64_t deadline_ns;     /* time limit; INT64_MAX none */
-    uint8_t kill_step;       /* 0 no, 1 asked */
+    uint8_t kill_step;       /* 0 no, 1 asked: deadline_ns is then the end of our patience */
+    bool requeue;            /* terminal by a node's fault; its element waits until the ledger is free */
+    uint64_t gpus;           /* mask of the node's inventory GPUs */
+    uint32_t heap_pos;       /* model's own */
     struct cw_list on_node, on_job;
 };
 
@@ -61,16 +64,23 @@ struct cw_job {
     bool is_array, held;
     uint8_t reason;          /* enum cw_reason of the last evaluation */
     uint32_t uid, gid, cores, gpus, next_attempt, throttle;
-    uint64_t mem_bytes, time_limit_s;
-    int64_t submit_ns, priority;
+    uint64_t mem_bytes;      /* 0: the partition's default, or a share of the node by cores (sched/placement) */
+    uint64_t time_limit_s;   /* partition default filled in; UINT64_MAX unlimited */
+    int64_t submit_ns, end_ns; /* end_ns 0: not final */
+    int64_t priority;        /* INT64_MIN: not evaluated (sched/order) */
     uint16_t partition;      /* index in the model's partition list; UINT16_MAX: gone */
+    bool no_requeue, has_deps; /* the spec names dependencies, met or not */
+    bool parked;             /* waits, but is kept out of the queue (cw_model_queue) */
+    uint32_t kill_grace_s;
+    const char *end_reason;  /* interned or NULL */
+    const char *isolation, *gpu_type; /* interned, NULL: not asked */
     void *spec_packed;       /* packed JobRecord with the fields that never change (spec, owner, keys) */
     uint32_t spec_len;
     const char *name, *user; /* interned */
     struct cw_jobarray *array; /* NULL for plain */
     struct cw_jobdeps *deps; /* NULL: none left unsatisfied */
     struct cw_list attempts; /* cw_attempt.on_job */
-    struct cw_list in_queue; /* while an element waits */
+    struct cw_list in_queue; /* in the queue or parked, while an element waits */
     struct cw_list waiters;  /* the owner's (long polls) */
 };
 
@@ -78,20 +88,27 @@ struct cw_jobarray {
     struct cw_idset indices; /* array index of ordinal k = nth(k) */
     struct cw_idset pending; /* ordinals */
     struct cw_idset cancelled; /* ordinals cancelled before a start */
-    uint64_t n_completed, n_failed, n_cancelled, n_live;
+    uint64_t n_completed, n_failed, n_cancelled;
+    uint64_t n_live;           /* attempts not yet terminal: what the throttle counts */
+    uint64_t n_running;        /* of them RUNNING */
+    uint64_t n_held_back;      /* waiting for an old attempt's ledger before they may start again */
+    uint64_t n_element_deps;   /* dependencies of other jobs on single elements */
     uint32_t worst_exit;
     struct cw_idtable *next_attempt; /* ordinal -> attempt number, where it is not 1 */
 };
 
-/* Effects, in the order they must happen after the commit. Rows to store are part of them. */
+/* Effects, in the order they must happen after the commit. Rows to store are part of them. The pointers
+ * in an effect are valid during the call only (after DONE with ledger_freed the attempt, after JOB_FINAL
+ * the job is freed): pack rows in the callback, remember (id, attempt) for what is sent later. The
+ * callback must not step the model. */
 enum cw_effect_kind {
     CW_EFFECT_PUT_JOB,      /* store the job's row */
     CW_EFFECT_PUT_ATTEMPT,  /* store the attempt's row */
     CW_EFFECT_PUT_NODE,
     CW_EFFECT_EVENT,        /* append to history */
-    CW_EFFECT_DONE,         /* attempt is final: index by end time */
+    CW_EFFECT_DONE,         /* attempt has its terminal state (once): index by end time */
     CW_EFFECT_SEND_START, CW_EFFECT_SEND_KILL, CW_EFFECT_SEND_SIGNAL, /* to the attempt's node */
-    CW_EFFECT_JOB_FINAL,    /* all elements terminal: tell waiters and dependents; memory goes after it */
+    CW_EFFECT_JOB_FINAL,    /* all elements terminal: tell waiters (unlink them); memory goes after it */
     CW_EFFECT_RUN_CYCLE     /* something may start now */
 };
 struct cw_effect {
@@ -111,9 +128,16 @@ struct cw_model *cw_model_create(cw_effect_fn emit, void *arg);
 void cw_model_destroy(struct cw_model *m);
 
 /* ---- partitions and nodes (node.h) are set first; then jobs are restored or submitted ---- */
-/* Takes over rec's content (copied). Sets ids: *ret_job->id = next id; next_id moves by count+1 for arrays. */
+/* Takes over rec's content (copied). Sets ids: *ret_job->id = next id; next_id moves by count+1 for arrays.
+ * Emits PUT_JOB, EVENT submit, RUN_CYCLE. -EINVAL with a sentence: partition, indices or a dependency that
+ * cannot be satisfied; -ENOENT: an unsatisfied dependency on a job that is not live (the caller looks
+ * finished predecessors up first); -ENODATA: on an element of a live array that has ended already with
+ * an outcome that only its attempt row knows (look it up and set satisfied, or refuse). */
 int cw_model_submit(struct cw_model *m, const Cw__JobRecord *rec, struct cw_job **ret, struct cw_error *err);
-/* Rebuilds one job from its stored row (no effects). */
+/* Rebuilds one job from its stored row (no effects). Jobs come in the order of their ids, before the
+ * attempts. *ret is NULL for what need not be in memory: a terminal job, an attempt whose ledger is freed.
+ * An attempt of an unknown node makes that node (without inventory). Terminal attempts whose ledger is
+ * not freed are quarantine: restore those too, whether or not their job is still live. */
 int cw_model_restore_job(struct cw_model *m, const Cw__JobRecord *rec, struct cw_job **ret, struct cw_error *err);
 int cw_model_restore_attempt(struct cw_model *m, const Cw__AttemptRecord *rec, struct cw_attempt **ret, struct cw_error *err);
 uint64_t cw_model_next_id(const struct cw_model *m);
@@ -128,25 +152,45 @@ uint64_t cw_job_index(const struct cw_job *j, uint64_t ordinal);   /* array inde
 Cw__JobRecord *cw_job_record(const struct cw_job *j);
 size_t cw_model_n_jobs(const struct cw_model *m);
 void cw_model_each_job(struct cw_model *m, bool (*fn)(struct cw_job *j, void *arg), void *arg); /* by id */
-struct cw_list *cw_model_queue(struct cw_model *m); /* jobs with waiting elements, in submit order (cw_job.in_queue) */
+/* Jobs with waiting elements that are not held, whose dependencies are met and whose partition exists, in
+ * scheduling order: larger cw_job.priority first, then by id (cw_job.in_queue). The others that wait
+ * are parked (cw_model_parked), in no order. */
+struct cw_list *cw_model_queue(struct cw_model *m);
+struct cw_list *cw_model_parked(struct cw_model *m);
+void cw_model_queue_reorder(struct cw_model *m, struct cw_job *j); /* after its priority changed */
+uint64_t cw_model_n_queued(const struct cw_model *m, uint16_t partition); /* of the queue, in it */
+uint32_t cw_model_n_queued_partitions(const struct cw_model *m); /* partitions with a job in the queue */
+/* Appends the row as cw_job_record would pack it, cheaply (no unpacking of the spec). */
+void cw_job_row(const struct cw_job *j, struct cw_buf *out);
+uint64_t cw_job_n_waiting(const struct cw_job *j); /* elements that could start as far as they are concerned */
+bool cw_job_next(const struct cw_job *j, uint64_t *ret_ordinal); /* the element to start next */
+enum cw_reason cw_job_reason(const struct cw_job *j); /* why it waits, as of now */
 
-/* ---- steps; each is legal in every state and says what it did ---------------------------------------- */
+/* ---- steps; each is legal in every state and says what it did ----------------------------------------
+ * A step may make the job final: then `j` is gone when it returns. What ended an attempt, when we had
+ * asked for a kill: our cause wins, except over EXIT (it was faster than our kill) and OOM (the kernel
+ * says so). */
 /* Element `ordinal` (0 for plain) of a waiting job gets this grant. PENDING -> STARTING. */
 struct cw_attempt *cw_model_grant(struct cw_model *m, struct cw_job *j, uint64_t ordinal, struct cw_node *n, const uint64_t *cores, const Cw__Grant *grant, int64_t now_ns);
 int cw_model_started(struct cw_model *m, const Cw__TaskStarted *s, int64_t now_ns);  /* -ESTALE: fenced */
-int cw_model_ended(struct cw_model *m, const Cw__TaskEnd *e, int64_t now_ns, uint32_t max_requeues); /* -ESTALE: fenced or seen before */
+/* -ESTALE: fenced or seen before. Requeues after a node's fault while attempt <= max_requeues. Not empty: the
+ * ledger stays charged until cw_model_emptied, or a second TaskEnd with empty, or cw_model_lost with ledger_free. */
+int cw_model_ended(struct cw_model *m, const Cw__TaskEnd *e, int64_t now_ns, uint32_t max_requeues);
 int cw_model_emptied(struct cw_model *m, uint64_t id, uint32_t attempt, int64_t now_ns);
 /* The node cannot answer for this attempt any more (lost, or came back without it). Requeue by budget. */
 void cw_model_lost(struct cw_model *m, struct cw_attempt *a, const char *why, bool ledger_free, int64_t now_ns, uint32_t max_requeues);
-/* Cancels waiting elements at once and begins to kill live ones. indices NULL: all. Returns elements touched. */
+/* Cancels waiting elements at once and begins to kill live ones. ordinals NULL: all. Returns the elements named that
+ * had not ended (so a second call answers the same); only the first call has effects. */
 uint64_t cw_model_cancel(struct cw_model *m, struct cw_job *j, const struct cw_idset *ordinals, uint32_t uid, int64_t now_ns);
 uint64_t cw_model_signal(struct cw_model *m, struct cw_job *j, const struct cw_idset *ordinals, uint32_t sig);
 void cw_model_hold(struct cw_model *m, struct cw_job *j, bool hold, uint32_t uid, int64_t now_ns);
-/* Ends attempts whose time limit has passed (kill asked); returns the next deadline or INT64_MAX. */
+/* Asks for the kill of attempts whose time limit has passed. Of those that were asked to die and whose node said
+ * nothing for CW_MODEL_KILL_PATIENCE_S beyond the grace, ends the job and keeps the ledger (quarantine).
+ * Returns the next deadline or INT64_MAX. */
+#define CW_MODEL_KILL_PATIENCE_S 300
 int64_t cw_model_deadlines(struct cw_model *m, int64_t now_ns);
 /* A job has become final: satisfies or fails the dependents. outcome_ok: COMPLETED throughout. */
 void cw_model_dependency_final(struct cw_model *m, uint64_t job_id, bool ok, int64_t now_ns);
-/* Adds dependencies at submit: known final jobs are resolved by the caller first (satisfied = true). */
 bool cw_job_eligible(const struct cw_job *j); /* not held, dependencies met, throttle allows one more */
 /* Recomputes every node's ledger from attempts; 0, or the number of differences with text appended. */
 int cw_model_selfcheck(struct cw_model *m, struct cw_buf *ret);
