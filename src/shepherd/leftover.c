@@ -1,0 +1,51 @@
+/* Finds a process that is left of a task; see leftover.h. */
+#include "shepherd/leftover.h"
+
+#include <dirent.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+
+struct stat_line {
+    int pid, ppid, session;
+    char state, comm[32];
+};
+
+/* proc_pid_stat(5): "pid (comm) state ppid pgrp session"; comm may hold ')' and spaces. */
+static bool read_stat(const char *pid, struct stat_line *ret)
+{
+    char path[64];
+    cw_autobuf struct cw_buf b = { 0 };
+    snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
+    if (cw_file_read(path, 4096, &b, NULL) < 0 || b.len == 0)
+        return false;
+    char *open = strchr(b.data, '('), *close = strrchr(b.data, ')');
+    if (open == NULL || close == NULL || close < open)
+        return false;
+    int pgrp;
+    ret->pid = atoi(b.data);
+    snprintf(ret->comm, sizeof ret->comm, "%.*s", (int)(close - open - 1), open + 1);
+    return sscanf(close + 1, " %c %d %d %d", &ret->state, &ret->ppid, &pgrp, &ret->session) == 4;
+}
+
+void cw_leftover_describe(pid_t leader, int n, char *buf, size_t cap)
+{
+    snprintf(buf, cap, "%d process%s", n, n == 1 ? "" : "es");
+    DIR *d = opendir("/proc");
+    if (d == NULL)
+        return;
+    for (struct dirent *e; (e = readdir(d)) != NULL;) {
+        struct stat_line s;
+        if (e->d_name[0] < '1' || e->d_name[0] > '9' || !read_stat(e->d_name, &s))
+            continue;
+        if (s.state == 'Z' || (s.session != leader && s.pid != leader))
+            continue;
+        snprintf(buf, cap, "pid %d (%s) in state %c", s.pid, s.comm, s.state);
+        break;
+    }
+    closedir(d);
+}

@@ -1,0 +1,8 @@
+#pragma once
+/* What a dead shepherd left: kills and removes the boxes of its unfinished tasks and writes an end for
+ * each into its journal, so that the node daemon can report them. Runs as `crun-shepherd --reclaim`.
+ * Test: shepherd_test.c. */
+#include "shepherd/task.h"
+
+/* h->journal is that journal, path its file. 0 when every unfinished task has an end now. */
+int cw_reclaim(struct cw_herd *h, const char *path, struct cw_error *err);
