@@ -112,14 +112,35 @@ static int add_volumes(struct adding *a)
     return 0;
 }
 
+/* Lines that are the shepherd's own, before those of plugins. */
+static int add_own(struct cw_task *t, const struct cw_task_view *view)
+{
+    struct cw_plan_line l = { .size = sizeof l, .kind = CW_PLAN_CPUS, .a = view->cpus, .b = view->mems };
+    return view->cpus == NULL ? 0 : cw_plan_add(t->plan, "crun-shepherd", &l);
+}
+
+/* A line that nobody carries out must not be dropped silently. */
+static int refuse_hooks(const struct cw_task *t, struct cw_error *err)
+{
+    uint32_t count = cw_plan_count(t->plan);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct cw_plan_line *l = cw_plan_get(t->plan, i);
+        if (l->kind == CW_PLAN_HOOK)
+            return cw_fail_node(err, -ENOTSUP, "plugin %s: hook %s: this shepherd runs no hooks", l->origin, l->b);
+    }
+    return 0;
+}
+
 int cw_planning_make(struct cw_herd *h, struct cw_task *t, struct cw_error *err)
 {
     struct adding a = { .h = h, .t = t, .view = cw_planning_view(h, t), .err = err };
     t->plan = cw_plan_create();
+    a.rc = add_own(t, &a.view);
     cw_plug_each(h->plugs, "gpu", add_gpu, &a);
     if (a.rc < 0)
         return a.rc;
-    return add_volumes(&a);
+    int rc = add_volumes(&a);
+    return rc < 0 ? rc : refuse_hooks(t, err);
 }
 
 void cw_planning_drop(struct cw_herd *h, struct cw_task *t)
