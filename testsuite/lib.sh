@@ -199,7 +199,7 @@ cluster_start() {
     {
         echo 'cluster = "test"'
         echo 'allow_root_jobs = true'
-        echo 'heartbeat = 500'
+        echo 'heartbeat = 500ms'
         echo 'node_listen = "tcp://10.213.0.1:7710"'
         printf '%s\n' "$@"
     } >"$H/crun.conf"

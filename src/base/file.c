@@ -148,8 +148,8 @@ static int say_holder(int fd, const char *path, struct cw_error *err)
     long pid = n > 0 ? strtol(text, NULL, 10) : 0;
 
     if (pid > 0)
-        return cw_fail(err, -EBUSY, "lock %s: held by process %ld", path, pid);
-    return cw_fail(err, -EBUSY, "lock %s: held by another process", path);
+        return cw_fail(err, -EBUSY, "lock %s: in use by pid %ld", path, pid);
+    return cw_fail(err, -EBUSY, "lock %s: in use by another process", path);
 }
 
 int cw_file_lock(const char *path, int *ret_fd, struct cw_error *err)

@@ -59,7 +59,7 @@ static bool is_name_char(char c)
 
 static int bad(const char *text, const char *at, struct cw_error *err, const char *what)
 {
-    return cw_fail(err, -EINVAL, "host list column %zu: %s", (size_t)(at - text) + 1, what);
+    return cw_fail(err, -EINVAL, "host list '%.64s' column %zu: %s", text, (size_t)(at - text) + 1, what);
 }
 
 static int too_many(struct cw_error *err)

@@ -324,7 +324,7 @@ static int scan_block(struct lexer *x, const struct cw_conf_section *in, size_t 
         if (x->token == T_END && self == 0)
             return 0;
         if (x->token == T_END)
-            return bad(x, x->scan->items[self - 1].line, "the section %s that begins here is not closed: '}' is missing",
+            return bad(x, x->scan->items[self - 1].line, "the closing brace of the section %s that begins here is missing",
                        in->name);
         if (x->token == T_PUNCT && x->text[0] == '}') {
             if (self > 0)

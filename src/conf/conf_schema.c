@@ -74,7 +74,7 @@ static const struct cw_conf_row root_rows[] = {
       .choices = "auto yes no", .doc = "Whether jobs get SLURM_* variables; auto: those with #SBATCH lines." },
     { .name = "kill_grace", .kind = CW_CONF_SECONDS, .offset = AT(kill_grace_s), .def = "30", .max = 86400,
       .doc = "From SIGTERM to SIGKILL." },
-    { .name = "heartbeat", .kind = CW_CONF_MS, .offset = AT(heartbeat_ms), .def = "5", .min = 10,
+    { .name = "heartbeat", .kind = CW_CONF_MS, .offset = AT(heartbeat_ms), .def = "5s", .min = 10,
       .max = 3600000, .doc = "How often a node tells the controller that it lives." },
     { .name = "node_lost", .kind = CW_CONF_SECONDS, .offset = AT(node_lost_s), .def = "60", .min = 1,
       .max = 604800, .doc = "Silence after which a node counts as lost." },

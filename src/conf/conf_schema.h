@@ -24,7 +24,7 @@ enum cw_conf_kind {
     CW_CONF_COUNT64, /* uint64_t */
     CW_CONF_SECONDS, /* uint32_t; a bare number is seconds, units s m h d w */
     CW_CONF_SECONDS64, /* uint64_t, as SECONDS */
-    CW_CONF_MS,      /* uint32_t; a bare number is seconds, units ms s m h */
+    CW_CONF_MS,      /* uint32_t; the unit must be given: ms s m h */
     CW_CONF_JOBTIME, /* uint64_t seconds, the grammar of --time: a bare number is minutes */
     CW_CONF_SIZE,    /* uint64_t bytes; a bare number is MiB */
 };

@@ -176,8 +176,8 @@ static int parse_count(const char *text, uint64_t *ret, struct cw_error *err)
     return 0;
 }
 
-/* A bare number is seconds; else <n>ms, or parts with s m h d w. */
-static int parse_ms(const char *text, uint64_t *ret, struct cw_error *err)
+/* <n>ms, or parts with s m h d w; a bare number is seconds where it cannot be mistaken for something else. */
+static int parse_ms(const char *text, bool need_unit, uint64_t *ret, struct cw_error *err)
 {
     cw_autofree char *copy = cw_xstrdup(text);
     size_t len = strlen(text), digits = strspn(text, "0123456789");
@@ -188,6 +188,8 @@ static int parse_ms(const char *text, uint64_t *ret, struct cw_error *err)
         copy[digits] = '\0';
         scale = 1;
     }
+    if (digits == len && need_unit)
+        return cw_fail(err, -EINVAL, "'%.64s' needs a unit, like 500ms or 5s", text);
     if (digits == len || scale == 1)
         rc = parse_count(copy, &n, err);
     else if (strpbrk(text, ":-") != NULL || (rc = cw_duration_parse(text, &n, NULL)) < 0 ||
@@ -203,7 +205,7 @@ static int parse_ms(const char *text, uint64_t *ret, struct cw_error *err)
 static int parse_seconds(const char *text, uint64_t *ret, struct cw_error *err)
 {
     uint64_t ms;
-    int rc = parse_ms(text, &ms, err);
+    int rc = parse_ms(text, false, &ms, err);
 
     if (rc < 0)
         return rc;
@@ -242,7 +244,7 @@ static int parse_number(const struct cw_conf_row *row, const char *text, uint64_
 {
     switch (row->kind) {
     case CW_CONF_MS:
-        return parse_ms(text, ret, err);
+        return parse_ms(text, true, ret, err);
     case CW_CONF_SECONDS:
     case CW_CONF_SECONDS64:
         return parse_seconds(text, ret, err);
