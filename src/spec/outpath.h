@@ -1,7 +1,11 @@
 #pragma once
-/* Output file patterns (FEATURES-BATCH 2.4): %j %A %a %b %J %n %N %t %s %u %x %r %%, %4j padding, a
- * leading backslash switches expansion off, "none" means /dev/null. Name parts from users have '/'
- * replaced by '_'. Pure. Test: outpath_test.c. */
+/* Output file patterns:
+ *   %A id of the array (or the job)  %a array index  %b index modulo 10  %j job id, an element's own
+ *   %J job id and step (a batch script has no step number: the id)  %s step ("batch")  %t rank (0)
+ *   %n number of the node (0)  %N its short name  %u user  %x job name  %r attempt  %% a percent sign
+ * Numbers take a width, zero padded: %4j (at most 10). A leading backslash goes and switches expansion off,
+ * "none" means /dev/null. In parts that a user chose (%x, %u, %N) '/' becomes '_', and . and .. lose their
+ * meaning. Pure. Test: outpath_test.c, fuzz_outpath.c. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -14,6 +18,6 @@ struct cw_outpath_vars {
     const char *user, *name, *host;
 };
 int cw_outpath_check(const char *pattern, struct cw_error *err); /* unknown %q: -EINVAL */
-/* Relative results are put behind workdir. */
+/* Relative results are put behind workdir. -EINVAL as above, -ENAMETOOLONG. */
 int cw_outpath_expand(const char *pattern, const char *workdir, const struct cw_outpath_vars *v, struct cw_buf *ret, struct cw_error *err);
 const char *cw_outpath_default(bool array, bool slurm); /* "crun-%j.out", "crun-%A_%a.out", "slurm-..." */

@@ -1,0 +1,229 @@
+/* Checks of a request (contract: check.h). Strings are checked as the options are (fieldrule.c); the
+ * controller runs this on what peers send. Test: check_test.c. */
+#include "spec/check.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/idset.h"
+#include "base/mem.h"
+#include "spec/fieldrule.h"
+#include "spec/outpath.h"
+
+uint32_t cw_spec_ntasks(const Cw__JobSpec *s)
+{
+    return s->has_ntasks ? s->ntasks : 1;
+}
+
+uint32_t cw_spec_cores(const Cw__JobSpec *s)
+{
+    uint32_t cpus = s->settings != NULL && s->settings->has_cpus_per_task ? s->settings->cpus_per_task : 1;
+    uint32_t cores;
+    return __builtin_mul_overflow(cw_spec_ntasks(s), cpus, &cores) ? UINT32_MAX : cores;
+}
+
+uint32_t cw_spec_gpus(const Cw__JobSpec *s)
+{
+    return s->settings != NULL && s->settings->has_gpus ? s->settings->gpus : 0;
+}
+
+/* ---- single fields ---- */
+typedef int rule_fn(const char *text, struct cw_error *err);
+
+static int check_text(const char *what, const char *text, rule_fn *rule, struct cw_error *err)
+{
+    if (text == NULL)
+        return 0;
+    int r = rule(text, err);
+    return r < 0 ? cw_wrap(err, r, "%s", what) : 0;
+}
+
+static int check_texts(const Cw__JobSpec *s, struct cw_error *err)
+{
+    const struct { const char *what, *text; rule_fn *rule; } rows[] = {
+        {"job name", s->name, cw_field_name},
+        {"partition", s->partition, cw_field_word},
+        {"account", s->account, cw_field_word},
+        {"comment", s->comment, cw_field_note},
+        {"working directory", s->workdir, cw_field_path},
+        {"output file", s->stdout_path, cw_outpath_check},
+        {"error file", s->stderr_path, cw_outpath_check},
+        {"input file", s->stdin_path, cw_outpath_check},
+        {"submit host", s->submit_host, cw_field_name},
+    };
+    for (size_t i = 0; i < CW_ARRAY_LEN(rows); i++) {
+        int r = check_text(rows[i].what, rows[i].text, rows[i].rule, err);
+        if (r < 0)
+            return r;
+    }
+    if (s->workdir == NULL || s->workdir[0] != '/')
+        return cw_fail(err, -EINVAL, "working directory: '%s' is not an absolute path",
+                       s->workdir != NULL ? s->workdir : "");
+    return 0;
+}
+
+static int check_range(const char *what, uint64_t v, uint64_t min, uint64_t max, struct cw_error *err)
+{
+    if (v >= min && v <= max)
+        return 0;
+    return cw_fail(err, -EINVAL, "%s: %" PRIu64 " is not from %" PRIu64 " to %" PRIu64, what, v, min, max);
+}
+
+static int check_numbers(const Cw__JobSpec *s, struct cw_error *err)
+{
+    const Cw__Settings *t = s->settings;
+    const struct { const char *what; bool has; uint64_t v, min, max; } rows[] = {
+        {"number of tasks", s->has_ntasks, s->ntasks, 1, CW_FIELD_MAX_TASKS},
+        {"time limit in seconds", s->has_time_limit_s, s->time_limit_s, 1, UINT64_MAX},
+        {"kill grace in seconds", s->has_kill_grace_s, s->kill_grace_s, 0, CW_FIELD_MAX_GRACE_S},
+        {"cores per task", t && t->has_cpus_per_task, t ? t->cpus_per_task : 0, 1, CW_FIELD_MAX_CPUS},
+        {"memory in bytes", t && t->has_mem_bytes, t ? t->mem_bytes : 0, 1, INT64_MAX},
+        {"number of GPUs", t && t->has_gpus, t ? t->gpus : 0, 0, CW_FIELD_MAX_GPUS},
+        {"number of cores", true, cw_spec_cores(s), 1, CW_CHECK_MAX_CORES},
+    };
+    for (size_t i = 0; i < CW_ARRAY_LEN(rows); i++) {
+        int r = rows[i].has ? check_range(rows[i].what, rows[i].v, rows[i].min, rows[i].max, err) : 0;
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* ---- settings ---- */
+static int check_volume(const Cw__VolumeUse *v, struct cw_error *err)
+{
+    if (v->source == NULL || v->target == NULL)
+        return cw_fail(err, -EINVAL, "volume: source and target are both needed");
+    int r = check_text("volume", v->source, v->source[0] == '/' ? cw_field_target : cw_field_word, err);
+    return r < 0 ? r : check_text("volume", v->target, cw_field_target, err);
+}
+
+static int check_settings(const Cw__Settings *t, struct cw_error *err)
+{
+    if (t == NULL)
+        return 0;
+    if (t->image != NULL)
+        return cw_fail(err, -EINVAL, "image: '%s': images are not carried out", t->image);
+    if (t->network != NULL)
+        return cw_fail(err, -EINVAL, "network: '%s': networks are not carried out", t->network);
+    if (t->n_secrets > 0)
+        return cw_fail(err, -EINVAL, "secret: '%s': secrets are not carried out", t->secrets[0]);
+    int r = check_text("GPU type", t->gpu_type, cw_field_word, err);
+    if (r == 0)
+        r = check_text("isolation", t->isolation, cw_field_word, err);
+    for (size_t i = 0; r == 0 && i < t->n_volumes; i++)
+        r = check_volume(t->volumes[i], err);
+    for (size_t i = 0; r == 0 && i < t->n_volumes; i++)
+        for (size_t k = 0; r == 0 && k < i; k++)
+            if (strcmp(t->volumes[i]->target, t->volumes[k]->target) == 0)
+                r = cw_fail(err, -EINVAL, "volume: two have the target %s", t->volumes[i]->target);
+    return r;
+}
+
+/* ---- arrays, dependencies, labels ---- */
+static int check_array(const Cw__ArraySpec *a, struct cw_error *err)
+{
+    struct cw_idset set = {0};
+    cw_autobuf struct cw_buf text = {0};
+    if (a == NULL)
+        return 0;
+    if (a->has_throttle && a->throttle == 0)
+        return cw_fail(err, -EINVAL, "array: 0 elements at once would never end");
+    int r = cw_idset_parse(a->indices, strlen(a->indices), CW_CHECK_MAX_ARRAY_INDEX, &set, err);
+    if (r < 0)
+        return cw_wrap(err, r, "array");
+    cw_idset_format(&set, &text);
+    bool empty = cw_idset_empty(&set);
+    cw_idset_fini(&set);
+    if (empty)
+        return cw_fail(err, -EINVAL, "array: there is no index");
+    if (strcmp(cw_buf_str(&text), a->indices) != 0)
+        return cw_fail(err, -EINVAL, "array: '%s' is not in its shortest form '%s'", a->indices,
+                       cw_buf_str(&text));
+    return 0;
+}
+
+int cw_check_dependency_kind(Cw__DependencyKind k, struct cw_error *err)
+{
+    switch (k) {
+    case CW__DEPENDENCY_KIND__AFTEROK:
+    case CW__DEPENDENCY_KIND__AFTERANY:
+    case CW__DEPENDENCY_KIND__AFTERNOTOK:
+        return 0;
+    case CW__DEPENDENCY_KIND__AFTER:
+        return cw_fail(err, -EINVAL, "after is not carried out: use afterok, afterany or afternotok");
+    case CW__DEPENDENCY_KIND__AFTERCORR:
+        return cw_fail(err, -EINVAL, "aftercorr is not carried out: use afterok");
+    case CW__DEPENDENCY_KIND__SINGLETON:
+        return cw_fail(err, -EINVAL, "singleton is not carried out: use afterany with the job's id");
+    default:
+        return cw_fail(err, -EINVAL, "kind %d is not known", (int)k);
+    }
+}
+
+static int check_dependencies(const Cw__JobSpec *s, struct cw_error *err)
+{
+    for (size_t i = 0; i < s->n_dependencies; i++) {
+        const Cw__Dependency *d = s->dependencies[i];
+        int r = cw_check_dependency_kind(d->kind, err);
+        if (r == 0 && (!d->has_job_id || d->job_id == 0))
+            r = cw_fail(err, -EINVAL, "a job id is missing");
+        if (r == 0 && d->has_satisfied)
+            r = cw_fail(err, -EINVAL, "whether it is satisfied is for the controller to say");
+        if (r < 0)
+            return cw_wrap(err, r, "dependency");
+    }
+    return 0;
+}
+
+static int check_labels(const Cw__JobSpec *s, struct cw_error *err)
+{
+    for (size_t i = 0; i < s->n_labels; i++) {
+        cw_autofree char *pair = cw_xasprintf("%s=%s", s->labels[i]->key, s->labels[i]->value);
+        int r = check_text("label", pair, cw_field_label, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* ---- payload ---- */
+static int check_payload(const Cw__Payload *p, struct cw_error *err)
+{
+    size_t bytes = cw__payload__get_packed_size(p);
+    if (!p->has_script && p->n_argv == 0)
+        return cw_fail(err, -EINVAL, "nothing to run: there is neither a script nor a command");
+    if (p->has_script && p->script.len == 0)
+        return cw_fail(err, -EINVAL, "script: it is empty");
+    if (!p->has_script && p->argv[0][0] == '\0')
+        return cw_fail(err, -EINVAL, "command: its name is empty");
+    if (p->n_env > CW_CHECK_MAX_ENV)
+        return cw_fail(err, -E2BIG, "environment: %zu variables, at most %u", p->n_env, CW_CHECK_MAX_ENV);
+    if (bytes > CW_CHECK_MAX_PAYLOAD)
+        return cw_fail(err, -E2BIG, "script, arguments and environment: %zu bytes together, at most %u",
+                       bytes, CW_CHECK_MAX_PAYLOAD);
+    for (size_t i = 0; i < p->n_env; i++) {
+        const char *eq = strchr(p->env[i], '=');
+        if (eq == NULL || eq == p->env[i])
+            return cw_fail(err, -EINVAL, "environment: '%.40s' is not NAME=VALUE", p->env[i]);
+    }
+    return 0;
+}
+
+int cw_check_spec(const Cw__JobSpec *s, const Cw__Payload *p, struct cw_error *err)
+{
+    if (s->has_shape && s->shape != CW__SHAPE__SHAPE_BATCH)
+        return cw_fail(err, -EINVAL, "shape: only batch is carried out");
+    int r = check_texts(s, err);
+    if (r == 0)
+        r = check_numbers(s, err);
+    if (r == 0)
+        r = check_settings(s->settings, err);
+    if (r == 0)
+        r = check_array(s->array, err);
+    if (r == 0)
+        r = check_dependencies(s, err);
+    if (r == 0)
+        r = check_labels(s, err);
+    return r < 0 ? r : check_payload(p, err);
+}

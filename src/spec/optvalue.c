@@ -1,0 +1,359 @@
+/* What each option does with its value: parse, check, set one field of the spec or one wish. No place and no
+ * option name in the messages: request.c puts them in front. List options are only checked here and put
+ * into the spec at the end, when all sources are merged. Test: options_test.c. */
+#include <string.h>
+#include <strings.h>
+
+#include "base/idset.h"
+#include "base/quantity.h"
+#include "spec/check.h"
+#include "spec/fieldrule.h"
+#include "spec/optiontable.h"
+#include "spec/outpath.h"
+#include "spec/selector.h"
+
+#define UNUSED(x) (void)(x)
+
+static void set_text(void *base, const struct cw_option *o, struct cw_arena *a, const char *value)
+{
+    char **field = (char **)(void *)((char *)base + o->offset);
+    *field = cw_arena_strdup(a, value);
+}
+
+/* ---- plain fields of the spec ---- */
+int cw_opt_name(struct cw_request *r, const struct cw_option *o, const char *value, struct cw_error *err)
+{
+    int rc = cw_field_name(value, err);
+    if (rc == 0)
+        set_text(r->spec, o, r->arena, value);
+    return rc;
+}
+
+int cw_opt_word(struct cw_request *r, const struct cw_option *o, const char *value, struct cw_error *err)
+{
+    int rc = cw_field_word(value, err);
+    if (rc == 0)
+        set_text(r->spec, o, r->arena, value);
+    return rc;
+}
+
+int cw_opt_note(struct cw_request *r, const struct cw_option *o, const char *value, struct cw_error *err)
+{
+    int rc = cw_field_note(value, err);
+    if (rc == 0)
+        set_text(r->spec, o, r->arena, value);
+    return rc;
+}
+
+int cw_opt_path(struct cw_request *r, const struct cw_option *o, const char *value, struct cw_error *err)
+{
+    int rc = cw_field_path(value, err);
+    if (rc == 0)
+        set_text(r->spec, o, r->arena, value);
+    return rc;
+}
+
+int cw_opt_outpath(struct cw_request *r, const struct cw_option *o, const char *value,
+                   struct cw_error *err)
+{
+    int rc = cw_outpath_check(value, err);
+    if (rc == 0)
+        set_text(r->spec, o, r->arena, value);
+    return rc;
+}
+
+int cw_opt_hold(struct cw_request *r, const struct cw_option *o, const char *value, struct cw_error *err)
+{
+    UNUSED(o), UNUSED(value), UNUSED(err);
+    r->spec->has_hold = 1;
+    r->spec->hold = 1;
+    return 0;
+}
+
+int cw_opt_requeue(struct cw_request *r, const struct cw_option *o, const char *value,
+                   struct cw_error *err)
+{
+    UNUSED(o), UNUSED(value), UNUSED(err);
+    r->spec->has_no_requeue = 0;
+    r->spec->no_requeue = 0;
+    return 0;
+}
+
+int cw_opt_no_requeue(struct cw_request *r, const struct cw_option *o, const char *value,
+                      struct cw_error *err)
+{
+    UNUSED(o), UNUSED(value), UNUSED(err);
+    r->spec->has_no_requeue = 1;
+    r->spec->no_requeue = 1;
+    return 0;
+}
+
+int cw_opt_open_mode(struct cw_request *r, const struct cw_option *o, const char *value,
+                     struct cw_error *err)
+{
+    UNUSED(o);
+    bool append = strcmp(value, "append") == 0;
+    if (!append && strcmp(value, "truncate") != 0)
+        return cw_fail(err, -EINVAL, "'%s' is neither append nor truncate", value);
+    r->spec->has_open_append = 1;
+    r->spec->open_append = append;
+    return 0;
+}
+
+/* ---- numbers ---- */
+int cw_opt_ntasks(struct cw_request *r, const struct cw_option *o, const char *value,
+                  struct cw_error *err)
+{
+    UNUSED(o);
+    uint64_t n;
+    int rc = cw_field_count(value, 1, CW_FIELD_MAX_TASKS, &n, err);
+    if (rc < 0)
+        return rc;
+    r->spec->has_ntasks = 1;
+    r->spec->ntasks = (uint32_t)n;
+    return 0;
+}
+
+int cw_opt_ntasks_per_node(struct cw_request *r, const struct cw_option *o, const char *value,
+                           struct cw_error *err)
+{
+    UNUSED(o);
+    uint64_t n;
+    int rc = cw_field_count(value, 1, CW_FIELD_MAX_TASKS, &n, err);
+    if (rc < 0)
+        return rc;
+    r->ntasks_per_node = (uint32_t)n;
+    return 0;
+}
+
+int cw_opt_nodes(struct cw_request *r, const struct cw_option *o, const char *value, struct cw_error *err)
+{
+    UNUSED(r), UNUSED(o);
+    if (strcmp(value, "1") != 0 && strcmp(value, "1-1") != 0)
+        return cw_fail(err, -EINVAL, "'%s': only 1 is allowed, a job runs on one node", value);
+    return 0;
+}
+
+int cw_opt_cpus(struct cw_request *r, const struct cw_option *o, const char *value, struct cw_error *err)
+{
+    UNUSED(o);
+    uint64_t n;
+    int rc = cw_field_count(value, 1, CW_FIELD_MAX_CPUS, &n, err);
+    if (rc < 0)
+        return rc;
+    r->spec->settings->has_cpus_per_task = 1;
+    r->spec->settings->cpus_per_task = (uint32_t)n;
+    return 0;
+}
+
+static int parse_mem(const char *value, uint64_t *ret, struct cw_error *err)
+{
+    int rc = cw_size_parse(value, 1024 * 1024, ret, err);
+    if (rc == 0 && *ret == 0)
+        return cw_fail(err, -EINVAL,
+                       "'%s' would mean all memory of a node, which cannot be asked for yet; "
+                       "say how much, as in 4G", value);
+    return rc;
+}
+
+int cw_opt_mem(struct cw_request *r, const struct cw_option *o, const char *value, struct cw_error *err)
+{
+    UNUSED(o);
+    uint64_t bytes;
+    int rc = parse_mem(value, &bytes, err);
+    if (rc < 0)
+        return rc;
+    r->mem_per_cpu = 0;
+    r->spec->settings->has_mem_bytes = 1;
+    r->spec->settings->mem_bytes = bytes;
+    return 0;
+}
+
+int cw_opt_mem_per_cpu(struct cw_request *r, const struct cw_option *o, const char *value,
+                       struct cw_error *err)
+{
+    UNUSED(o);
+    uint64_t bytes;
+    int rc = parse_mem(value, &bytes, err);
+    if (rc < 0)
+        return rc;
+    r->mem_per_cpu = bytes;
+    r->spec->settings->has_mem_bytes = 0;
+    r->spec->settings->mem_bytes = 0;
+    return 0;
+}
+
+int cw_opt_time(struct cw_request *r, const struct cw_option *o, const char *value, struct cw_error *err)
+{
+    UNUSED(o);
+    uint64_t s;
+    int rc = cw_duration_parse(value, &s, err);
+    if (rc < 0)
+        return rc;
+    r->spec->has_time_limit_s = 1;
+    r->spec->time_limit_s = s;
+    return 0;
+}
+
+int cw_opt_kill_grace(struct cw_request *r, const struct cw_option *o, const char *value,
+                      struct cw_error *err)
+{
+    UNUSED(o);
+    uint64_t s;
+    int rc = cw_field_count(value, 0, CW_FIELD_MAX_GRACE_S, &s, err);
+    if (rc < 0)
+        return rc;
+    r->spec->has_kill_grace_s = 1;
+    r->spec->kill_grace_s = (uint32_t)s;
+    return 0;
+}
+
+/* ---- GPUs: "N", "TYPE", "TYPE:N" ---- */
+static int set_gpus(struct cw_request *r, const char *value, struct cw_error *err)
+{
+    const char *colon = strchr(value, ':');
+    bool digit_first = value[0] >= '0' && value[0] <= '9';
+    const char *count = colon != NULL ? colon + 1 : digit_first ? value : "1";
+    char *type = NULL;
+    uint64_t n;
+    int rc = cw_field_count(count, 0, CW_FIELD_MAX_GPUS, &n, err);
+    if (rc == 0 && (colon != NULL || !digit_first)) {
+        type = cw_arena_printf(r->arena, "%.*s", (int)strcspn(value, ":"), value);
+        rc = cw_field_word(type, err);
+    }
+    if (rc < 0)
+        return rc;
+    r->spec->settings->has_gpus = 1;
+    r->spec->settings->gpus = (uint32_t)n;
+    r->spec->settings->gpu_type = type;
+    return 0;
+}
+
+int cw_opt_gpus(struct cw_request *r, const struct cw_option *o, const char *value, struct cw_error *err)
+{
+    UNUSED(o);
+    return set_gpus(r, value, err);
+}
+
+int cw_opt_gres(struct cw_request *r, const struct cw_option *o, const char *value, struct cw_error *err)
+{
+    UNUSED(o);
+    if (strcmp(value, "none") == 0 || strcmp(value, "gpu") == 0)
+        return set_gpus(r, value[0] == 'n' ? "0" : "1", err);
+    if (strchr(value, ',') != NULL || strncmp(value, "gpu:", 4) != 0)
+        return cw_fail(err, -EINVAL, "'%s': only gpu:N or gpu:TYPE:N is known", value);
+    return set_gpus(r, value + 4, err);
+}
+
+/* ---- arrays, dependencies, isolation ---- */
+int cw_opt_array(struct cw_request *r, const struct cw_option *o, const char *value, struct cw_error *err)
+{
+    UNUSED(o);
+    const char *percent = strchr(value, '%');
+    size_t len = percent != NULL ? (size_t)(percent - value) : strlen(value);
+    struct cw_idset set = {0};
+    cw_autobuf struct cw_buf text = {0};
+    uint64_t throttle = 0;
+    if (percent != NULL) {
+        int rc = cw_field_count(percent + 1, 1, CW_CHECK_MAX_ARRAY_INDEX, &throttle, err);
+        if (rc < 0)
+            return cw_wrap(err, rc, "elements at once");
+    }
+    int rc = cw_idset_parse(value, len, CW_CHECK_MAX_ARRAY_INDEX, &set, err);
+    if (rc < 0)
+        return rc;
+    if (cw_idset_empty(&set)) {
+        cw_idset_fini(&set);
+        return cw_fail(err, -EINVAL, "'%s' has no index", value);
+    }
+    cw_idset_format(&set, &text);
+    cw_idset_fini(&set);
+    Cw__ArraySpec *array = cw_arena_alloc(r->arena, sizeof *array);
+    cw__array_spec__init(array);
+    array->indices = cw_arena_strdup(r->arena, cw_buf_str(&text));
+    array->has_throttle = percent != NULL;
+    array->throttle = (uint32_t)throttle;
+    r->spec->array = array;
+    return 0;
+}
+
+int cw_opt_dependency(struct cw_request *r, const struct cw_option *o, const char *value,
+                      struct cw_error *err)
+{
+    UNUSED(o);
+    size_t n;
+    Cw__Dependency **list;
+    int rc = cw_dependency_parse(value, r->arena, &n, &list, err);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = cw_check_dependency_kind(list[i]->kind, err);
+    if (rc < 0)
+        return rc;
+    r->spec->n_dependencies = n;
+    r->spec->dependencies = list;
+    return 0;
+}
+
+int cw_opt_invalid_dep(struct cw_request *r, const struct cw_option *o, const char *value,
+                       struct cw_error *err)
+{
+    UNUSED(r), UNUSED(o);
+    if (strcasecmp(value, "yes") != 0 && strcasecmp(value, "y") != 0)
+        return cw_fail(err, -EINVAL, "'%s': a job whose dependency can never be met always ends",
+                       value);
+    return 0;
+}
+
+int cw_opt_isolation(struct cw_request *r, const struct cw_option *o, const char *value,
+                     struct cw_error *err)
+{
+    UNUSED(o);
+    int rc = cw_field_word(value, err);
+    if (rc == 0)
+        r->spec->settings->isolation = cw_arena_strdup(r->arena, value);
+    return rc;
+}
+
+/* ---- wishes of the command ---- */
+int cw_opt_wish(struct cw_request *r, const struct cw_option *o, const char *value, struct cw_error *err)
+{
+    UNUSED(value), UNUSED(err);
+    *(bool *)((char *)r + o->offset) = true;
+    return 0;
+}
+
+int cw_opt_text(struct cw_request *r, const struct cw_option *o, const char *value, struct cw_error *err)
+{
+    UNUSED(err);
+    set_text(r, o, r->arena, value);
+    return 0;
+}
+
+int cw_opt_shell(struct cw_request *r, const struct cw_option *o, const char *value,
+                 struct cw_error *err)
+{
+    int rc = cw_field_path(value, err);
+    if (rc == 0 && value[0] != '/')
+        rc = cw_fail(err, -EINVAL, "'%s' is not an absolute path", value);
+    if (rc == 0)
+        set_text(r, o, r->arena, value);
+    return rc;
+}
+
+int cw_opt_prefix(struct cw_request *r, const struct cw_option *o, const char *value,
+                  struct cw_error *err)
+{
+    size_t n = strlen(value);
+    if (n < 2 || n > 32 || value[0] != '#' || strpbrk(value, " \t\r\n") != NULL)
+        return cw_fail(err, -EINVAL, "'%s' does not begin with # or holds a blank", value);
+    set_text(r, o, r->arena, value);
+    return 0;
+}
+
+int cw_opt_export(struct cw_request *r, const struct cw_option *o, const char *value,
+                  struct cw_error *err)
+{
+    int rc = cw_export_check(value, err);
+    if (rc == 0)
+        set_text(r, o, r->arena, value);
+    return rc;
+}
