@@ -66,6 +66,7 @@ static struct cw_job *job_create(struct cw_model *m, const Cw__JobRecord *rec, u
     j->kill_grace_s = s->kill_grace_s;
     j->name = cw_names_get(m, s->name);
     j->user = cw_names_get(m, rec->owner->name);
+    j->account = cw_names_get(m, s->account);
     j->isolation = cw_names_get(m, s->settings != NULL ? s->settings->isolation : NULL);
     j->gpu_type = cw_names_get(m, s->settings != NULL ? s->settings->gpu_type : NULL);
     cw_list_init(&j->attempts);
@@ -84,6 +85,7 @@ void cw_job_destroy(struct cw_model *m, struct cw_job *j)
     }
     cw_names_put(m, j->name);
     cw_names_put(m, j->user);
+    cw_names_put(m, j->account);
     cw_names_put(m, j->isolation);
     cw_names_put(m, j->gpu_type);
     cw_names_put(m, j->end_reason);

@@ -73,7 +73,7 @@ struct cw_job {
     bool parked;             /* waits, but is kept out of the queue (cw_model_queue) */
     uint32_t kill_grace_s;
     const char *end_reason;  /* interned or NULL */
-    const char *isolation, *gpu_type; /* interned, NULL: not asked */
+    const char *isolation, *gpu_type, *account; /* interned, NULL: not asked */
     void *spec_packed;       /* packed JobRecord with the fields that never change (spec, owner, keys) */
     uint32_t spec_len;
     const char *name, *user; /* interned */
@@ -157,6 +157,7 @@ void cw_model_each_job(struct cw_model *m, bool (*fn)(struct cw_job *j, void *ar
  * are parked (cw_model_parked), in no order. */
 struct cw_list *cw_model_queue(struct cw_model *m);
 struct cw_list *cw_model_parked(struct cw_model *m);
+int64_t *cw_model_order_stamp(struct cw_model *m); /* when all priorities were evaluated last; 0 at first */
 void cw_model_queue_reorder(struct cw_model *m, struct cw_job *j); /* after its priority changed */
 uint64_t cw_model_n_queued(const struct cw_model *m, uint16_t partition); /* of the queue, in it */
 uint32_t cw_model_n_queued_partitions(const struct cw_model *m); /* partitions with a job in the queue */

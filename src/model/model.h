@@ -40,6 +40,7 @@ struct cw_model {
     uint16_t n_parts;
     uint32_t n_queued_parts;
     struct cw_list queue, parked;
+    int64_t order_ns; /* see cw_model_order_stamp */
     struct cw_idtable *depsets; /* pred id -> cw_depset */
     struct cw_depnote *notes;
     size_t n_notes, cap_notes;

@@ -11,13 +11,14 @@
 #include "model/node.h"
 
 struct cw_pass_policy {
-    const struct cw_sched_ops *ops; /* NULL: first in, first out */
+    const struct cw_sched_ops *ops; /* NULL: submit order */
     void *ctx;
-    uint64_t caps;
+    uint64_t caps;                  /* CW_SCHED_CAP_STRICT or jobs behind one that does not fit may start */
 };
 struct cw_pass_stats { uint64_t looked_at, started; int64_t ns; };
 typedef void (*cw_pass_grant_fn)(struct cw_job *j, uint64_t ordinal, struct cw_node *n, const uint64_t *cores, const Cw__Grant *grant, void *arg);
-/* max_starts 0: no bound. */
+/* max_starts 0: no bound. p NULL: strict, in submit order. grant is called with memory that is valid during
+ * the call and must charge it (cw_model_grant). ret may be NULL. */
 void cw_pass_run(struct cw_model *m, const struct cw_pass_policy *p, int64_t now_ns, uint64_t max_starts, cw_pass_grant_fn grant, void *arg, struct cw_pass_stats *ret);
 /* Every rule that blocks job j now, one line each, with numbers; last the place in the queue. Never
  * empty for a waiting job. */

@@ -1,0 +1,226 @@
+/* Why a job waits, in sentences with numbers: every rule that blocks it now, not only the first that the last
+ * pass met. Computed when asked, from the same terms that the pass uses. Order: what the job itself
+ * waits for, what the nodes lack, when that may change, what would fit, its place. Test: pass_test.c. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/quantity.h"
+#include "sched/pass.h"
+#include "sched/placement.h"
+#include "spec/outcome.h"
+
+#define ADD(out, ...) cw_strv_add_take((out), cw_xasprintf(__VA_ARGS__))
+
+/* ---- the job's own reasons -------------------------------------------------------------------------------- */
+
+static const char *dep_word(Cw__DependencyKind k)
+{
+    return k == CW__DEPENDENCY_KIND__AFTEROK ? "afterok" : k == CW__DEPENDENCY_KIND__AFTERANY ? "afterany" : "afternotok";
+}
+
+static void add_dependency(struct cw_model *m, const Cw__Dependency *d, struct cw_strv *out)
+{
+    const struct cw_job *pred = cw_model_job(m, d->job_id);
+    const struct cw_attempt *a = cw_model_attempt(m, d->job_id);
+    if (pred == NULL)
+        ADD(out, "waits for %s:%" PRIu64 ", which is not live", dep_word(d->kind), d->job_id);
+    else if (pred->is_array && pred->id == d->job_id)
+        ADD(out, "waits for %s:%" PRIu64 ": %" PRIu64 " of its %" PRIu64 " elements have ended", dep_word(d->kind), d->job_id,
+            pred->array->n_completed + pred->array->n_failed + pred->array->n_cancelled, pred->count);
+    else
+        ADD(out, "waits for %s:%" PRIu64 ", which is %s", dep_word(d->kind), d->job_id,
+            a != NULL ? cw_state_name(a->state) : "PENDING");
+}
+
+static void add_own(struct cw_model *m, const struct cw_job *j, struct cw_strv *out)
+{
+    if (j->held)
+        ADD(out, "held; crun-ctl release %" PRIu64 " lets it go", j->id);
+    if (j->deps != NULL) {
+        Cw__JobRecord *r = cw_job_record(j);
+        for (size_t i = 0; i < r->spec->n_dependencies; i++)
+            if (!r->spec->dependencies[i]->satisfied)
+                add_dependency(m, r->spec->dependencies[i], out);
+        cw__job_record__free_unpacked(r, NULL);
+    }
+    if (j->is_array && j->throttle != 0 && j->array->n_live >= j->throttle)
+        ADD(out, "the array's own limit: %" PRIu64 " of %u elements at once are live", j->array->n_live, j->throttle);
+    cw_list_each(pos, &j->attempts) {
+        const struct cw_attempt *a = cw_list_entry(pos, struct cw_attempt, on_job);
+        if (a->requeue)
+            ADD(out, "element %" PRIu64 " starts again when node %s proves that nothing of attempt %u is left", a->id,
+                a->node->name, a->attempt);
+    }
+}
+
+/* ---- the nodes -------------------------------------------------------------------------------------------- */
+
+struct survey {
+    uint32_t members, down, drained, unfit, busy, fit;
+    const struct cw_node *freest;      /* of the busy ones: most free cores */
+    const struct cw_node *drained_one;
+    int64_t soonest_ns;                /* when the first busy node has room, by time limits; INT64_MAX: unknown */
+    const struct cw_node *soonest;
+    uint64_t until_id;                 /* the attempt whose end makes the room */
+};
+
+static int by_deadline(const void *pa, const void *pb)
+{
+    const struct cw_attempt *a = *(struct cw_attempt *const *)pa, *b = *(struct cw_attempt *const *)pb;
+    return a->deadline_ns < b->deadline_ns ? -1 : a->deadline_ns > b->deadline_ns;
+}
+
+/* Frees the node's attempts in thought, in the order of their time limits, until the shape fits. */
+static void estimate(const struct cw_shape *s, const struct cw_node *n, struct survey *v)
+{
+    size_t k = 0, i = 0;
+    cw_list_each(pos, &n->attempts)
+        k++;
+    struct cw_attempt **run = cw_xcalloc(k + 1, sizeof(*run));
+    cw_list_each(pos, &n->attempts)
+        run[i++] = cw_list_entry(pos, struct cw_attempt, on_node);
+    qsort(run, k, sizeof(*run), by_deadline);
+    struct cw_node later = *n;
+    for (i = 0; i < k && run[i]->deadline_ns != INT64_MAX; i++) {
+        for (uint32_t w = 0; w < n->words; w++)
+            later.n_free += (uint32_t)__builtin_popcountll(run[i]->cores[w]);
+        later.mem_free += run[i]->mem_bytes;
+        later.gpu_free |= run[i]->gpus;
+        if (cw_shape_lacks_now(s, &later) != CW_TERM_NONE)
+            continue;
+        if (run[i]->deadline_ns < v->soonest_ns) {
+            v->soonest_ns = run[i]->deadline_ns;
+            v->soonest = n;
+            v->until_id = run[i]->id;
+        }
+        break;
+    }
+    free(run);
+}
+
+static void survey_node(const struct cw_shape *s, const struct cw_node *n, struct survey *v)
+{
+    v->members++;
+    if (!n->up || n->lost || n->rec->inventory == NULL) {
+        v->down++;
+    } else if (n->rec->drained) {
+        v->drained++;
+        v->drained_one = n;
+    } else if (cw_shape_lacks(s, n) != CW_TERM_NONE) {
+        v->unfit++;
+    } else if (cw_shape_lacks_now(s, n) != CW_TERM_NONE) {
+        v->busy++;
+        if (v->freest == NULL || n->n_free > v->freest->n_free)
+            v->freest = n;
+        estimate(s, n, v);
+    } else {
+        v->fit++;
+    }
+}
+
+static void add_need(const struct cw_shape *s, struct cw_buf *b)
+{
+    char size[32];
+    cw_buf_addf(b, "needs %u core%s", s->cores, s->cores == 1 ? "" : "s");
+    if (s->mem_bytes != 0)
+        cw_buf_addf(b, ", %s of memory", cw_size_format(s->mem_bytes, size, sizeof(size)));
+    if (s->gpus != 0)
+        cw_buf_addf(b, ", %u GPU%s%s%s", s->gpus, s->gpus == 1 ? "" : "s", s->gpu_type != NULL ? " of type " : "",
+                    s->gpu_type != NULL ? s->gpu_type : "");
+    if (s->isolation != NULL)
+        cw_buf_addf(b, ", isolation %s", s->isolation);
+    cw_buf_add_str(b, " on one node");
+}
+
+static void add_nodes(const struct cw_shape *s, const struct survey *v, struct cw_strv *out)
+{
+    struct cw_buf b = { 0 };
+    add_need(s, &b);
+    cw_buf_addf(&b, "; partition %s has %u node%s", s->part->name, v->members, v->members == 1 ? "" : "s");
+    if (v->fit > 0)
+        cw_buf_addf(&b, ", %u with room", v->fit);
+    if (v->busy > 0)
+        cw_buf_addf(&b, ", %u busy", v->busy);
+    if (v->unfit > 0)
+        cw_buf_addf(&b, ", %u too small or of another kind", v->unfit);
+    if (v->down > 0)
+        cw_buf_addf(&b, ", %u down", v->down);
+    if (v->drained > 0)
+        cw_buf_addf(&b, ", %u drained (%s by uid %u: \"%s\")", v->drained, v->drained_one->name,
+                    v->drained_one->rec->drain_uid,
+                    v->drained_one->rec->drain_reason != NULL ? v->drained_one->rec->drain_reason : "");
+    cw_strv_add_take(out, cw_buf_steal(&b));
+}
+
+static void add_times(const struct cw_shape *s, const struct survey *v, struct cw_strv *out)
+{
+    char when[40], size[32];
+    if (v->fit > 0 || v->busy == 0)
+        return;
+    if (v->soonest != NULL && v->soonest_ns > 0)
+        ADD(out, "estimated start: %s at the latest on node %s, when job %" PRIu64 " reaches its time limit (jobs ahead not counted)",
+            cw_clock_format(v->soonest_ns, when, sizeof(when)), v->soonest->name, v->until_id);
+    else
+        ADD(out, "estimated start: unknown, the running jobs have no time limit that would make room");
+    const struct cw_node *n = v->freest;
+    if (n->n_free == 0)
+        ADD(out, "would fit now: nothing, no core is free");
+    else
+        ADD(out, "would fit now: up to %u cores, %s of memory, %u GPUs (node %s)", n->n_free,
+            cw_size_format(n->mem_free, size, sizeof(size)), cw_shape_gpus_free(s, n), n->name);
+}
+
+/* ---- the place --------------------------------------------------------------------------------------------- */
+
+/* Returns how many jobs of its partition are in front of it. */
+static uint64_t add_place(struct cw_model *m, const struct cw_job *j, const struct cw_partition *p, struct cw_strv *out)
+{
+    uint64_t ahead = 0, total = cw_model_n_queued(m, j->partition);
+    const struct cw_job *first = NULL;
+    cw_list_each(pos, cw_model_queue(m)) {
+        const struct cw_job *q = cw_list_entry(pos, struct cw_job, in_queue);
+        if (q == j)
+            break;
+        if (q->partition != j->partition)
+            continue;
+        first = first == NULL ? q : first;
+        ahead++;
+    }
+    if (first != NULL)
+        ADD(out, "place %" PRIu64 " of %" PRIu64 " in partition %s; %" PRIu64 " ahead, the first is job %" PRIu64, ahead + 1, total,
+            p->name, ahead, first->id);
+    else
+        ADD(out, "place 1 of %" PRIu64 " in partition %s", total, p->name);
+    return ahead;
+}
+
+static void explain_live(const struct cw_job *j, struct cw_strv *out)
+{
+    ADD(out, "nothing of it waits: it is %s", cw_state_name(j->state));
+}
+
+void cw_pass_explain(struct cw_model *m, const struct cw_pass_policy *p, struct cw_job *j, int64_t now_ns, struct cw_strv *ret)
+{
+    (void)p;
+    (void)now_ns;
+    struct cw_shape s;
+    add_own(m, j, ret);
+    if (j->in_queue.next == NULL && ret->n == 0)
+        explain_live(j, ret);
+    if (j->in_queue.next == NULL)
+        return;
+    if (!cw_shape_of_job(m, j, &s)) {
+        ADD(ret, "its partition does not exist any more; it waits until the partition is back or it is cancelled");
+        return;
+    }
+    struct survey v = { .soonest_ns = INT64_MAX };
+    for (uint32_t i = 0; i < cw_model_n_nodes(m); i++)
+        if (cw_partition_has(s.part, cw_model_node_at(m, i)))
+            survey_node(&s, cw_model_node_at(m, i), &v);
+    add_nodes(&s, &v, ret);
+    add_times(&s, &v, ret);
+    if (!j->parked)
+        add_place(m, j, s.part, ret);
+}
