@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "wire/frame.h"
 
+#include <arpa/inet.h>
 #include <nanomsg/ipc.h>
 #include <nanomsg/nn.h>
 #include <nanomsg/reqrep.h>
@@ -19,6 +20,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #define IPC "ipc://"
 #define BUFFER_BYTES (256 * 1024)
@@ -54,6 +56,8 @@ static int check_url(const char *url, struct cw_error *err)
         return cw_fail(err, -EINVAL, "socket %s: only ipc:// and tcp:// are known", url);
     if (strlen(url) >= NN_SOCKADDR_MAX)
         return cw_fail(err, -ENAMETOOLONG, "socket %s: longer than %d bytes", url, NN_SOCKADDR_MAX - 1);
+    if (path == NULL && strchr(url, ';') != NULL)
+        return cw_fail(err, -EINVAL, "socket %s: a local address is not taken here", url);
     if (path == NULL)
         return 0;
     if (path[0] != '/')
@@ -62,6 +66,25 @@ static int check_url(const char *url, struct cw_error *err)
         return cw_fail(err, -ENAMETOOLONG, "socket %s: a path longer than %zu bytes does not fit a unix socket", url,
                        sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1);
     return 0;
+}
+
+/* The connecting end binds to the wildcard address of the family that NN_IPV4ONLY names. When that is not
+ * the family of the peer the bind fails, and the next try runs into an assert of the library; so an IPv4
+ * literal needs 1, all else 0 (names then resolve to mapped addresses), and a kernel without IPv6 1. */
+static int ipv4only(const char *url, bool listening)
+{
+    struct in_addr v4;
+    char host[NN_SOCKADDR_MAX];
+    const char *start = url + strlen("tcp://"), *end = strrchr(url, ':');
+    int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        return 1;
+    (void)close(fd);
+    if (listening || end <= start)
+        return 0;
+    (void)snprintf(host, sizeof(host), "%.*s", (int)(end - start), start);
+    return inet_pton(AF_INET, host, &v4) == 1;
 }
 
 static int set_option(int sock, int level, int option, int value)
@@ -91,8 +114,9 @@ static int open_raw(int protocol)
     return sock < 0 ? nn_code() : sock;
 }
 
-static int configure(int sock, bool listening, bool ipc)
+static int configure(int sock, const char *url, bool listening)
 {
+    bool ipc = cw_nnsock_ipc_path(url) != NULL;
     int ivl = ipc ? 20 + jitter_ms() / 5 : 100 + jitter_ms();
     int ivl_max = ipc ? RECONNECT_MAX_IPC_MS : RECONNECT_MAX_TCP_MS;
     int r = 0;
@@ -101,7 +125,8 @@ static int configure(int sock, bool listening, bool ipc)
     r = r < 0 ? r : set_option(sock, NN_SOL_SOCKET, NN_RCVBUF, BUFFER_BYTES);
     /* Never -1: a header announcing 2^63 bytes would abort the process. */
     r = r < 0 ? r : set_option(sock, NN_SOL_SOCKET, NN_RCVMAXSIZE, (int)CW_FRAME_MAX);
-    r = r < 0 ? r : set_option(sock, NN_SOL_SOCKET, NN_IPV4ONLY, 0);
+    if (!ipc)
+        r = r < 0 ? r : set_option(sock, NN_SOL_SOCKET, NN_IPV4ONLY, ipv4only(url, listening));
     if (listening)
         return r < 0 ? r : set_option(sock, NN_SOL_SOCKET, NN_MAXTTL, 1);
     r = r < 0 ? r : set_option(sock, NN_SOL_SOCKET, NN_RECONNECT_IVL, ivl);
@@ -126,7 +151,7 @@ static int create(const char *url, bool listening, struct cw_nnsock **ret, struc
     sock = open_raw(listening ? NN_REP : NN_REQ);
     if (sock < 0)
         return cw_fail_errno(err, sock, "socket %s: open", url);
-    r = configure(sock, listening, cw_nnsock_ipc_path(url) != NULL);
+    r = configure(sock, url, listening);
     if (r == 0)
         r = get_fd(sock, NN_RCVFD);
     if (r < 0) {
