@@ -48,7 +48,9 @@ static char *const task_env[] = {"CRUN_JOB_ID=12", "CRUN_ATTEMPT=1", "CRUN_CLUST
 static const struct cw_task_view task = {
     .size = sizeof(task), .id = 12, .job_id = 12, .attempt = 1, .key = "12.1"};
 
-struct fixture { void *ctx, *box; };
+struct fixture {
+    void *ctx, *box;
+};
 
 static int setup(void **state)
 {
@@ -82,7 +84,8 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Starts `sh -c script` in the box, with a pipe as descriptor 3; returns when it wrote a line there. */
+/* Starts `sh -c script` in the box, with a pipe as descriptor 3; returns when it wrote a line
+ * there. */
 static pid_t spawn(struct fixture *f, const char *script, char *const env[])
 {
     int fds[2];
@@ -236,8 +239,7 @@ static void a_mount_elsewhere_is_refused_with_the_reason(void **state)
 static void a_limit_of_open_files_holds_in_the_task(void **state)
 {
     struct fixture *f = *state;
-    static const struct cw_plan_line lines[] = {
-        {.kind = CW_PLAN_LIMIT, .a = "nofile", .n1 = 77}};
+    static const struct cw_plan_line lines[] = {{.kind = CW_PLAN_LIMIT, .a = "nofile", .n1 = 77}};
     struct cw_plugin_err err = {{0}};
     pid_t leader;
     int status;
@@ -265,7 +267,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_box_with_nothing_started_is_empty, setup, teardown),
-        cmocka_unit_test_setup_teardown(signal_reaches_the_leader_and_its_children, setup, teardown),
+        cmocka_unit_test_setup_teardown(signal_reaches_the_leader_and_its_children, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(
             release_is_busy_while_a_background_process_outlives_the_leader, setup, teardown),
         cmocka_unit_test_setup_teardown(

@@ -19,7 +19,10 @@ struct procscan_proc {
 struct procscan {
     int proc_fd;
     uint64_t self_start_ticks;
-    struct { pid_t pid; uint64_t inode; } *old; /* sorted by pid */
+    struct {
+        pid_t pid;
+        uint64_t inode;
+    } * old; /* sorted by pid */
     size_t n_old, cap_old;
     struct procscan_proc *procs; /* of the last run; the dead and the skipped are not in it */
     size_t n, cap;
