@@ -15,7 +15,6 @@
 #include "cmds/cli.h"
 #include "cmds/jobwait.h"
 #include "proto/walk.h"
-#include "spec/check.h"
 #include "spec/jobfile.h"
 #include "spec/options.h"
 
@@ -25,8 +24,6 @@ struct submit {
     struct cw_cli *cli;
     int argc;
     char *const *argv;
-    int first_operand;  /* index into argv */
-    bool command;       /* "--" stood before the operands: a command, not a file */
     struct cw_request request;
 };
 
@@ -36,17 +33,6 @@ static int usage_error(struct submit *s, const struct cw_error *err)
         return cw_cli_usage(s->cli, "%s", err->text);
     fprintf(stderr, "%s: %s\n", s->cli->name, err->text);
     return CW_EXIT_USAGE;
-}
-
-/* Reads the options once without effect, to learn where the operands begin and how to read the file. */
-static int find_operands(struct submit *s, struct cw_request *scratch, struct cw_error *err)
-{
-    cw_request_init(scratch, s->cli->arena);
-    int rc = cw_request_args(scratch, s->argc, s->argv, &s->first_operand, err);
-    if (rc == 0)
-        s->command = s->first_operand > 1 && strcmp(s->argv[s->first_operand - 1], "--") == 0 &&
-                     s->first_operand < s->argc;
-    return rc;
 }
 
 static int read_script(struct submit *s, const char *file, struct cw_error *err)
@@ -60,49 +46,45 @@ static int read_script(struct submit *s, const char *file, struct cw_error *err)
                       : cw_file_read(file, CW_JOBFILE_MAX, &text, err);
     if (rc != 0)
         return rc;
-    return cw_jobfile_parse(&s->request, name, cw_buf_str(&text), text.len, NULL, err);
+    return cw_jobfile_parse(&s->request, name, cw_buf_str(&text), text.len,
+                            s->request.directive_prefix, err);
 }
 
-static void add_arguments(struct submit *s, int from)
+static void set_submit_host(struct submit *s)
 {
-    int n = s->argc - from;
-    Cw__Payload *p = s->request.payload;
-    if (n <= 0)
-        return;
-    p->argv = cw_arena_alloc(s->cli->arena, (size_t)n * sizeof(char *));
-    p->n_argv = (size_t)n;
-    for (int i = 0; i < n; i++)
-        p->argv[i] = cw_arena_strdup(s->cli->arena, s->argv[from + i]);
+    char host[HOST_NAME_MAX + 1];
+    if (gethostname(host, sizeof(host)) == 0)
+        s->request.spec->submit_host = cw_arena_strdup(s->cli->arena, host);
 }
 
-/* The merged request, or the exit code of the error that was printed. */
+/* The merged request (-1), or the exit code of the error that was printed. */
 static int build(struct submit *s)
 {
     struct cw_error err;
-    struct cw_request scratch;
-    int rc = find_operands(s, &scratch, &err);
-    s->request.shell = scratch.shell;
-    const char *file = s->first_operand < s->argc ? s->argv[s->first_operand] : NULL;
-    bool wrap = scratch.wrap != NULL;
-    cw_request_fini(&scratch);
-    if (rc == 0 && wrap && file != NULL)
+    struct cw_request *r = &s->request;
+    int first; /* operand */
+    int rc = cw_request_args(r, s->argc, s->argv, &first, &err);
+    if (rc != 0 || r->help || r->version)
+        return rc == 0 ? -1 : usage_error(s, &err);
+    const char *file = first < s->argc ? s->argv[first] : NULL;
+    bool command = r->saw_dashes && file != NULL;
+    if (r->wrap != NULL && file != NULL)
         rc = cw_fail(&err, -EINVAL, "--wrap and '%s': give one of them", file);
-    if (rc == 0 && !wrap && !s->command)
+    if (rc == 0 && r->wrap == NULL && !command)
         rc = read_script(s, file, &err);
+    if (rc == 0 && r->wrap == NULL && file != NULL)
+        cw_request_set_argv(r, s->argc - first - !command, s->argv + first + !command);
     if (rc == 0)
-        rc = cw_request_environ(&s->request, environ, false, &err);
-    if (rc == 0)
-        rc = cw_request_args(&s->request, s->argc, s->argv, &s->first_operand, &err);
-    if (rc == 0 && !wrap)
-        add_arguments(s, s->first_operand + (s->command ? 0 : 1));
+        rc = cw_request_environ(r, environ, false, &err);
     char cwd[PATH_MAX];
     if (rc == 0 && getcwd(cwd, sizeof(cwd)) == NULL)
         rc = cw_fail_errno(&err, -errno, "current directory");
     if (rc == 0)
-        rc = cw_request_finish(&s->request, environ, cwd, &err);
-    if (rc == 0)
-        rc = cw_check_spec(s->request.spec, s->request.payload, &err);
-    return rc == 0 ? -1 : usage_error(s, &err);
+        rc = cw_request_finish(r, environ, cwd, &err);
+    if (rc != 0)
+        return usage_error(s, &err);
+    set_submit_host(s);
+    return -1;
 }
 
 static void print_warnings(const struct submit *s)
@@ -182,14 +164,6 @@ static int send(struct submit *s)
     return print_result(s, r);
 }
 
-static bool wants(int argc, char *const *argv, const char *option)
-{
-    for (int i = 1; i < argc && argv[i][0] == '-' && strcmp(argv[i], "--") != 0; i++)
-        if (strcmp(argv[i], option) == 0)
-            return true;
-    return false;
-}
-
 static int print_help(const struct cw_cli *c)
 {
     cw_autobuf struct cw_buf b = {0};
@@ -202,15 +176,15 @@ static int print_help(const struct cw_cli *c)
 
 int cw_cmd_submit(struct cw_cli *c, int argc, char *const *argv)
 {
-    if (wants(argc, argv, "--help"))
-        return print_help(c);
-    if (wants(argc, argv, "--version")) {
-        printf("%s (crun-wlm) %s\n", c->name, PACKAGE_VERSION);
-        return CW_EXIT_OK;
-    }
     struct submit s = {.cli = c, .argc = argc, .argv = argv};
     cw_request_init(&s.request, c->arena);
     int rc = build(&s);
+    if (rc < 0 && s.request.help) {
+        rc = print_help(c);
+    } else if (rc < 0 && s.request.version) {
+        printf("%s (crun-wlm) %s\n", c->name, PACKAGE_VERSION);
+        rc = CW_EXIT_OK;
+    }
     if (rc < 0) {
         c->common.json = s.request.json;
         print_warnings(&s);
