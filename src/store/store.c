@@ -26,7 +26,7 @@
 #include "store/storefs.h"
 #include "store/storerow.h"
 
-#define MARK_TEXT "crun-wlm store 1\n" /* of the file "format": a store was made here */
+#define MARK_TEXT "crun-wlm store 1\n" /* of the file store.format: a store was made here */
 #define FULL_BYTES (1024 * 1024)        /* an I/O error with less than this free means a full disk */
 
 struct cw_store {
@@ -65,7 +65,7 @@ static int fail_row(const struct cw_store *s, enum cw_table t, struct cw_error *
 static int find_data(const struct cw_store *s, bool *ret_exists, struct cw_error *err)
 {
     cw_autofree char *data = cw_file_join(s->dir, "data.mdb");
-    cw_autofree char *mark = cw_file_join(s->dir, "format");
+    cw_autofree char *mark = cw_file_join(s->dir, "store.format");
     cw_autobuf struct cw_buf text = { 0 };
     struct stat st;
     int rc = cw_file_read(mark, 4096, &text, NULL);
@@ -101,7 +101,7 @@ static int open_tables(struct cw_store *s, struct cw_error *err)
 
 static int write_mark(const char *dir, struct cw_error *err)
 {
-    cw_autofree char *mark = cw_file_join(dir, "format");
+    cw_autofree char *mark = cw_file_join(dir, "store.format");
     return access(mark, F_OK) == 0 ? 0 : cw_file_write_atomic(mark, MARK_TEXT, strlen(MARK_TEXT), 0600, err);
 }
 
@@ -121,7 +121,7 @@ static int open_env(struct cw_store *s, enum cw_store_sync sync, struct cw_error
 /* The steps of opening; close undoes whatever was done. */
 static int open_steps(struct cw_store *s, enum cw_store_sync sync, struct cw_error *err)
 {
-    cw_autofree char *lock = cw_file_join(s->dir, "owner.lock");
+    cw_autofree char *lock = cw_file_join(s->dir, "store.lock");
     bool exists = false;
     int rc = cw_file_mkdirs(s->dir, 0700, err);
     if (rc == 0)

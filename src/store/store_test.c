@@ -4,6 +4,7 @@
 #include "store/store.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "store/storedir_test.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -23,21 +24,16 @@
 
 #include <cmocka.h>
 
-static char dir[64];
-
 static int setup(void **state)
 {
     (void)state;
-    strcpy(dir, "store-XXXXXX");
-    return mkdtemp(dir) == NULL ? -1 : 0;
+    return make_dir();
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    char cmd[128];
-    snprintf(cmd, sizeof(cmd), "rm -rf -- %s", dir);
-    return system(cmd);
+    return remove_dir();
 }
 
 static struct cw_store *open_or_fail(const char *where)

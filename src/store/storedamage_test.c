@@ -4,6 +4,7 @@
 #include "store/store.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "store/storedir_test.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -19,7 +20,6 @@
 
 #define ROWS 2000
 #define PAGE 4096
-static char dir[64];
 static struct cw_buf good; /* the undamaged data file */
 
 static char *data_path(void)
@@ -57,8 +57,7 @@ static int setup(void **state)
 {
     (void)state;
     struct cw_store *s;
-    strcpy(dir, "storedamage-XXXXXX");
-    if (mkdtemp(dir) == NULL || cw_store_open(dir, CW_STORE_SYNC_NONE, &s, NULL) < 0)
+    if (make_dir() < 0 || cw_store_open(dir, CW_STORE_SYNC_NONE, &s, NULL) < 0)
         return -1;
     fill(s);
     cw_store_close(s);
@@ -69,10 +68,8 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
-    char cmd[128];
     cw_buf_fini(&good);
-    snprintf(cmd, sizeof(cmd), "rm -rf -- %s", dir);
-    return system(cmd);
+    return remove_dir();
 }
 
 static void write_data(const void *p, size_t n)
@@ -274,7 +271,7 @@ static void a_mark_of_another_version_is_refused(void **state)
     (void)state;
     struct cw_store *s = NULL;
     struct cw_error err;
-    cw_autofree char *mark = cw_file_join(dir, "format");
+    cw_autofree char *mark = cw_file_join(dir, "store.format");
     assert_int_equal(cw_file_write_atomic(mark, "crun-wlm store 2\n", 17, 0600, NULL), 0);
     assert_int_equal(try_open(&s, &err), -EBADMSG);
     assert_non_null(strstr(err.text, "made by another version"));

@@ -2,11 +2,14 @@
 #include "config.h"
 
 #include "topo/topo.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "topo/topomem.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -256,23 +259,41 @@ static void the_kernel_has_the_set_that_was_bound(void **state)
     cw_topo_close(t);
 }
 
-/* What hwloc's own tools print for the process, as an id set. */
+/* What a shell command prints in its first line; false when it fails. */
+static bool ask_shell(const char *command, char *out, size_t cap)
+{
+    const char *argv[] = { "sh", "-c", command, NULL };
+    posix_spawn_file_actions_t actions;
+    int p[2], status = -1;
+    pid_t pid;
+    assert_int_equal(pipe2(p, O_CLOEXEC), 0);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, p[1], STDOUT_FILENO);
+    int rc = posix_spawnp(&pid, "sh", &actions, NULL, (char **)(uintptr_t)argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(p[1]);
+    assert_int_equal(rc, 0);
+    cw_autobuf struct cw_buf text = { 0 };
+    assert_int_equal(cw_file_read_fd(p[0], command, 4096, &text, NULL), 0);
+    close(p[0]);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    snprintf(out, cap, "%.*s", (int)strcspn(cw_buf_str(&text), "\n"), cw_buf_str(&text));
+    return status == 0;
+}
+
+/* What hwloc's own tools say of the process, as an id set. */
 static bool ask_hwloc_tools(pid_t pid, char *out, size_t cap)
 {
-    char cmd[160];
-    snprintf(cmd, sizeof(cmd), "hwloc-calc -q --po -I pu \"$(hwloc-bind --get --pid %ld)\"", (long)pid);
-    FILE *f = popen(cmd, "r"); // NOLINT(cert-env33-c): the command is ours
-    if (f == NULL)
-        return false;
-    bool ok = fgets(out, (int)cap, f) != NULL;
-    out[ok ? strcspn(out, "\n") : 0] = '\0';
-    return pclose(f) == 0 && ok;
+    char command[160];
+    snprintf(command, sizeof(command), "hwloc-calc -q --po -I pu \"$(hwloc-bind --get --pid %ld)\"", (long)pid);
+    return ask_shell(command, out, cap);
 }
 
 static void hwloc_bind_agrees_with_what_was_bound(void **state)
 {
     (void)state;
-    if (system("command -v hwloc-bind hwloc-calc >/dev/null") != 0) {
+    char where[512];
+    if (!ask_shell("command -v hwloc-bind && command -v hwloc-calc", where, sizeof(where))) {
         print_message("# hwloc-bind is not installed\n");
         skip();
     }

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 
+#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,16 +26,20 @@ static char root[64];
 static int setup(void **state)
 {
     (void)state;
-    strcpy(root, "topomem-XXXXXX");
+    snprintf(root, sizeof(root), "topomem-XXXXXX");
     return mkdtemp(root) == NULL ? -1 : 0;
+}
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st, (void)type, (void)ftw;
+    return remove(path);
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    char cmd[128];
-    snprintf(cmd, sizeof(cmd), "rm -rf -- %s", root);
-    return system(cmd);
+    return nftw(root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 static void put(const char *path, const char *text)
