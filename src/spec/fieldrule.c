@@ -100,10 +100,11 @@ int cw_field_count(const char *text, uint64_t min, uint64_t max, uint64_t *ret, 
 {
     uint64_t v = 0;
     const char *p = text;
-    for (; *p >= '0' && *p <= '9' && v <= max; p++)
-        if (__builtin_mul_overflow(v, 10u, &v) || __builtin_add_overflow(v, (uint64_t)(*p - '0'), &v))
-            v = UINT64_MAX;
-    if (p == text || *p != '\0' || v < min || v > max)
+    bool fits = true;
+    for (; *p >= '0' && *p <= '9' && fits; p++)
+        fits = !__builtin_mul_overflow(v, 10u, &v) &&
+               !__builtin_add_overflow(v, (uint64_t)(*p - '0'), &v);
+    if (p == text || *p != '\0' || !fits || v < min || v > max)
         return cw_fail(err, -EINVAL, "'%s' is not a whole number from %" PRIu64 " to %" PRIu64, text,
                        min, max);
     *ret = v;

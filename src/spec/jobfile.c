@@ -262,6 +262,8 @@ int cw_jobfile_parse(struct cw_request *r, const char *name, const void *text, s
     struct line l = {0};
     size_t pos = 0, first_command = 0, late = 0;
     bool sbatch;
+    if (prefix == NULL)
+        prefix = r->directive_prefix;
     r->source = cw_arena_strdup(r->arena, name);
     if (strcmp(name, "-") == 0)
         name = "stdin";

@@ -33,13 +33,13 @@ static const struct cause_row {
 } causes[] = {
     {CW__CAUSE__CAUSE_EXIT, "exit", CW__STATE__FAILED, 0},
     {CW__CAUSE__CAUSE_SIGNAL, "signal", CW__STATE__FAILED, 0},
-    {CW__CAUSE__CAUSE_CANCEL, "cancelled", CW__STATE__CANCELLED, CW_EXIT_CANCELLED},
+    {CW__CAUSE__CAUSE_CANCEL, "cancel", CW__STATE__CANCELLED, CW_EXIT_CANCELLED},
     {CW__CAUSE__CAUSE_TIME_LIMIT, "time limit", CW__STATE__TIMEOUT, CW_EXIT_TIME_LIMIT},
     {CW__CAUSE__CAUSE_OOM, "out of memory", CW__STATE__OUT_OF_MEMORY, CW_EXIT_OOM},
-    {CW__CAUSE__CAUSE_LAUNCH_USER, "launch failed", CW__STATE__LAUNCH_FAILED, CW_EXIT_LAUNCH},
-    {CW__CAUSE__CAUSE_LAUNCH_NODE, "launch failed by the node", CW__STATE__LAUNCH_FAILED, CW_EXIT_LAUNCH},
+    {CW__CAUSE__CAUSE_LAUNCH_USER, "launch (user)", CW__STATE__LAUNCH_FAILED, CW_EXIT_LAUNCH},
+    {CW__CAUSE__CAUSE_LAUNCH_NODE, "launch (node)", CW__STATE__LAUNCH_FAILED, CW_EXIT_LAUNCH},
     {CW__CAUSE__CAUSE_NODE_LOST, "node lost", CW__STATE__NODE_FAIL, CW_EXIT_NODE_FAIL},
-    {CW__CAUSE__CAUSE_DEPENDENCY, "dependency never satisfied", CW__STATE__CANCELLED, CW_EXIT_DEPENDENCY},
+    {CW__CAUSE__CAUSE_DEPENDENCY, "dependency", CW__STATE__CANCELLED, CW_EXIT_DEPENDENCY},
 };
 
 static const struct state_row *state_row(Cw__State s)

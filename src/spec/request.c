@@ -94,6 +94,16 @@ static int not_carried_out(struct cw_request *r, const struct cw_option *o, cons
     return 0;
 }
 
+/* What decides how the job file is read, or that there is none, cannot stand in it. */
+static bool is_for_command_line(const struct cw_option *o)
+{
+    static const char *const slots[] = {"wrap", "shell", "directive-prefix", "help", "version"};
+    for (size_t i = 0; i < CW_ARRAY_LEN(slots); i++)
+        if (strcmp(o->slot, slots[i]) == 0)
+            return true;
+    return false;
+}
+
 static int set_option(struct cw_request *r, const struct cw_option *o, const char *value,
                       enum cw_origin origin, const char *where, struct cw_error *err)
 {
@@ -101,6 +111,8 @@ static int set_option(struct cw_request *r, const struct cw_option *o, const cha
         return cw_fail(err, -EINVAL, "takes no value, '%s' was given", value);
     if (o->argument != NULL && o->argument[0] != '[' && value == NULL)
         return cw_fail(err, -EINVAL, "needs a value: %s", o->argument);
+    if (origin != CW_ORIGIN_COMMAND && is_for_command_line(o))
+        return cw_fail(err, -EINVAL, "is for the command line only");
     if (o->apply == NULL)
         return not_carried_out(r, o, where, err);
     const char *key = cw_option_key(o, r->arena, value != NULL ? value : "");
