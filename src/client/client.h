@@ -1,7 +1,7 @@
 #pragma once
 /* libcrunwlm inside: a connection to the instance for commands. Finds the configuration, loads the auth
  * plugin, opens the RPC client. Errors carry a sentence; cw_client_exit_code maps them to the documented
- * exit codes. One thread at a time. Test: client_test.c and every testsuite/t1*.t. */
+ * exit codes. One thread at a time. Test: client_test.c, logreader_test.c and every testsuite/t1*.t. */
 #include <protobuf-c/protobuf-c.h>
 #include <signal.h>
 
@@ -16,10 +16,12 @@ int cw_client_open(const char *conf_path /* NULL: search */, struct cw_client **
 void cw_client_close(struct cw_client *c);
 const struct cw_conf *cw_client_conf(const struct cw_client *c);
 void cw_client_set_interrupt(struct cw_client *c, volatile sig_atomic_t *flag);
+volatile sig_atomic_t *cw_client_interrupt(const struct cw_client *c); /* NULL: none set */
 /* Any request; the reply lives in the arena. timeout_ms 0: the default of 60 s (CRUN_TIMEOUT in seconds
  * overrides). */
 int cw_client_call(struct cw_client *c, enum cw_kind kind, const ProtobufCMessage *m, uint32_t timeout_ms, struct cw_arena *a, ProtobufCMessage **ret, struct cw_error *err);
-/* Reads a task's log through its node: opens a ticket and the node's socket, renews the ticket. */
+/* Reads a task's log through its node: opens a ticket and the node's socket, renews the ticket. The attempt
+ * is pinned when the reader is opened (0: the newest then). -EIO: the node does not answer. */
 struct cw_logreader;
 int cw_logreader_open(struct cw_client *c, const char *id, uint32_t attempt, bool stderr_stream, struct cw_logreader **ret, struct cw_error *err);
 /* Next bytes at the reader's offset; waits up to wait_ms for more. *ret_eof: task ended, all read. */
