@@ -140,7 +140,7 @@ static int fill_rows(struct loader *l, const struct cw_conf_section *s, cfg_t *s
         const char *text = item != NULL ? cfg_getstr(sec, row->name) : default_text(l, row);
         struct cw_error why = { 0 };
 
-        if (text == NULL)
+        if (item != NULL && (text == NULL || strcmp(text, item->value) != 0))
             return changed(l, item);
         if (item != NULL)
             places[i] = (struct cw_conf_place){ item->file, item->line };
@@ -211,9 +211,10 @@ static int fill_partitions(struct loader *l)
     full->conf.partitions = parts;
     full->conf.n_partitions = n;
     if (given == 0) {
+        int rc = fill_rows(l, s, NULL, SIZE_MAX, &parts[0], full->partition_places);
         parts[0].name = "main";
         parts[0].is_default = true;
-        return fill_rows(l, s, NULL, SIZE_MAX, &parts[0], full->partition_places);
+        return rc;
     }
     for (size_t i = 0; i < l->scan.n; i++) {
         const struct cw_conf_item *item = &l->scan.items[i];
@@ -267,7 +268,7 @@ static int fill_options(struct loader *l, cfg_t *sec, size_t self, struct cw_con
         if (item->parent != parent)
             continue;
         const char *value = opts != NULL ? cfg_getstr(opts, item->name) : NULL;
-        if (value == NULL)
+        if (value == NULL || strcmp(value, item->value) != 0)
             return changed(l, item);
         options[k++] = (struct cw_conf_option){ item->name, cw_arena_strdup(l->full->arena, value), item->line };
     }

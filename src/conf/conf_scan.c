@@ -157,6 +157,9 @@ static int next_token(struct lexer *x)
             return bad_char(x);
         x->p++;
         x->token = T_PUNCT;
+    } else if (x->p < x->end && (*x->p == '\0' || strchr(" \t\n{}()=", *x->p) == NULL)) {
+        /* Versions of libconfuse differ in which of the others end a word. */
+        return bad_char(x);
     }
     x->text = cw_arena_printf(x->scan->arena, "%.*s", (int)(x->p - start), start);
     return 0;
@@ -243,6 +246,7 @@ static int scan_setting(struct lexer *x, size_t parent)
         return rc;
     if (x->token != T_WORD && x->token != T_STRING)
         return bad(x, x->token_line, "a value is expected for %s, found %s", item.name, x->text);
+    item.value = x->text;
     return add_item(x, &item);
 }
 

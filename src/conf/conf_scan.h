@@ -21,6 +21,7 @@
 struct cw_conf_item {
     const char *name;
     const char *title; /* of a titled section, else NULL */
+    const char *value; /* of a setting, as the scanner reads it; libconfuse must read the same */
     const struct cw_conf_section *section; /* NULL: a setting */
     size_t parent; /* position plus 1 of the section it stands in; 0: the file */
     const char *file;
