@@ -1,13 +1,15 @@
 /* The event loop over libuv.
  *
  * Rules: every heap object begins with its uv handle and is freed only in that handle's close
- * callback, so closing inside any callback is safe. The handle's `data` names its kind, which is how
- * destroy can close what callers left open. The turn ends in the prepare phase: libuv runs descriptors,
- * posts and timers before it and computes how long to sleep after it.
- * Test: loop_test.c. */
+ * callback, so closing inside any callback is safe. The handle's `data` names its kind, which is
+ * how destroy can close what callers left open. The turn ends in the prepare phase: libuv runs
+ * descriptors, posts and timers before it and computes how long to sleep after it. Test:
+ * loop_test.c. */
 #include "config.h"
 
 #include "loop/loop.h"
+
+#include "base/mem.h"
 
 #include <assert.h>
 #include <fcntl.h>
@@ -16,8 +18,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <uv.h>
-
-#include "base/mem.h"
 
 struct handle_kind {
     uv_close_cb closed; /* NULL: part of struct cw_loop */
@@ -107,7 +107,7 @@ static void close_handle(void *handle)
     uv_close(handle, kind->closed);
 }
 
-/* ---- the loop ----------------------------------------------------------------------------------- */
+/* ---- the loop -------------------------------------------------------------------------------- */
 
 static void run_turn_ends(struct cw_loop *l)
 {
@@ -229,7 +229,7 @@ void cw_loop_on_turn_end(struct cw_loop *l, void (*fn)(void *arg), void *arg)
     l->ends[l->n_ends++] = (struct turn_end){ fn, arg };
 }
 
-/* ---- descriptors --------------------------------------------------------------------------------- */
+/* ---- descriptors ----------------------------------------------------------------------------- */
 
 static void on_poll(uv_poll_t *h, int status, int uv_events)
 {
@@ -240,8 +240,8 @@ static void on_poll(uv_poll_t *h, int status, int uv_events)
         io->fn(io->fd, events, io->arg);
         return;
     }
-    /* libuv stops the handle and says EBADF for every POLLERR. Unread bytes may lie before the error,
-     * so the caller reads on as usual and meets the true errno there. */
+    /* libuv stops the handle and says EBADF for every POLLERR. Unread bytes may lie before the
+     * error, so the caller reads on as usual and meets the true errno there. */
     if (fcntl(io->fd, F_GETFD) == -1) {
         io->fn(io->fd, -EBADF, io->arg);
         return;
@@ -251,7 +251,8 @@ static void on_poll(uv_poll_t *h, int status, int uv_events)
     io->fn(io->fd, events, io->arg);
 }
 
-struct cw_loop_io *cw_loop_io_open(struct cw_loop *l, int fd, int events, cw_loop_io_fn fn, void *arg)
+struct cw_loop_io *cw_loop_io_open(struct cw_loop *l, int fd, int events, cw_loop_io_fn fn,
+                                   void *arg)
 {
     struct cw_loop_io *io = cw_xcalloc(1, sizeof(*io));
     int rc = uv_poll_init(&l->uv, &io->poll, fd);
@@ -271,8 +272,8 @@ struct cw_loop_io *cw_loop_io_open(struct cw_loop *l, int fd, int events, cw_loo
 void cw_loop_io_set(struct cw_loop_io *io, int events)
 {
     io->events = events;
-    int uv_events = ((events & CW_LOOP_READ) ? UV_READABLE : 0) |
-                    ((events & CW_LOOP_WRITE) ? UV_WRITABLE : 0);
+    int uv_events =
+        ((events & CW_LOOP_READ) ? UV_READABLE : 0) | ((events & CW_LOOP_WRITE) ? UV_WRITABLE : 0);
     if (uv_events == 0)
         uv_poll_stop(&io->poll);
     else
@@ -285,7 +286,7 @@ void cw_loop_io_close(struct cw_loop_io *io)
         close_handle(&io->poll);
 }
 
-/* ---- timers --------------------------------------------------------------------------------------- */
+/* ---- timers ---------------------------------------------------------------------------------- */
 
 static void on_timer(uv_timer_t *h)
 {
@@ -305,7 +306,7 @@ struct cw_loop_timer *cw_loop_timer_open(struct cw_loop *l, cw_loop_timer_fn fn,
 
 void cw_loop_timer_start(struct cw_loop_timer *t, uint64_t delay_ms, uint64_t repeat_ms)
 {
-    /* libuv counts from the start of the turn; add what the turn has used so that no delay is cut. */
+    /* libuv counts from the start of the turn; add what it has used so that no delay is cut. */
     if (delay_ms > 0) {
         uint64_t now_ms = uv_hrtime() / 1000000, turn_ms = uv_now(t->timer.loop);
         if (now_ms > turn_ms)
@@ -325,7 +326,7 @@ void cw_loop_timer_close(struct cw_loop_timer *t)
         close_handle(&t->timer);
 }
 
-/* ---- signals, posts, workers ---------------------------------------------------------------------- */
+/* ---- signals, posts, workers ----------------------------------------------------------------- */
 
 static void on_signal(uv_signal_t *h, int signo)
 {
@@ -386,7 +387,7 @@ void cw_loop_work(struct cw_loop *l, void (*work)(void *arg), void (*done)(void 
     uv_queue_work(&l->uv, &w->req, on_work, on_work_done);
 }
 
-/* ---- children ------------------------------------------------------------------------------------- */
+/* ---- children -------------------------------------------------------------------------------- */
 
 static void on_child_end(uv_poll_t *h, int status, int events)
 {
@@ -397,7 +398,9 @@ static void on_child_end(uv_poll_t *h, int status, int events)
     c->fn(c->pid, c->arg);
 }
 
-struct cw_loop_child *cw_loop_child_open(struct cw_loop *l, pid_t pid, void (*fn)(pid_t pid, void *arg), void *arg, struct cw_error *err)
+struct cw_loop_child *cw_loop_child_open(struct cw_loop *l, pid_t pid,
+                                         void (*fn)(pid_t pid, void *arg), void *arg,
+                                         struct cw_error *err)
 {
     int fd = (int)syscall(SYS_pidfd_open, pid, 0); /* close-on-exec by itself */
     if (fd < 0) {

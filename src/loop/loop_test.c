@@ -1,4 +1,4 @@
-/* Behaviour of the loop: turns, closing inside callbacks, errors on descriptors, workers, children. */
+/* The loop's promises: turns, closing inside callbacks, errors on descriptors, children. */
 #include "config.h"
 
 #include "loop/loop.h"
@@ -74,10 +74,16 @@ static void stop_now(void *arg)
     cw_loop_stop(w->l);
 }
 
-/* ---- turns ---- */
+/* ---- turns ----------------------------------------------------------------------------------- */
 
-static void post_a(void *arg) { note(arg, 'a'); }
-static void post_b(void *arg) { note(arg, 'b'); }
+static void post_a(void *arg)
+{
+    note(arg, 'a');
+}
+static void post_b(void *arg)
+{
+    note(arg, 'b');
+}
 
 static void end_once(void *arg)
 {
@@ -100,8 +106,14 @@ static void a_post_from_a_turn_end_wakes_the_next_turn(void **state)
     assert_string_equal(w->trace, "|a|bs||");
 }
 
-static void end_first(void *arg) { note(arg, '1'); }
-static void end_second(void *arg) { note(arg, '2'); }
+static void end_first(void *arg)
+{
+    note(arg, '1');
+}
+static void end_second(void *arg)
+{
+    note(arg, '2');
+}
 
 static void turn_ends_run_in_order_of_registration(void **state)
 {
@@ -131,7 +143,7 @@ static void stop_before_run_is_not_lost(void **state)
     run(w);
 }
 
-/* ---- descriptors ---- */
+/* ---- descriptors ----------------------------------------------------------------------------- */
 
 static void read_and_close_self(int fd, int events, void *arg)
 {
@@ -295,7 +307,7 @@ static void a_plain_file_is_refused_with_eperm(void **state)
     close(fd);
 }
 
-/* ---- timers ---- */
+/* ---- timers ---------------------------------------------------------------------------------- */
 
 static void on_tick(void *arg)
 {
@@ -330,7 +342,7 @@ static void a_stopped_timer_does_not_fire(void **state)
     cw_loop_timer_close(w->timer);
 }
 
-/* ---- signals, posts, work ---- */
+/* ---- signals, posts, work -------------------------------------------------------------------- */
 
 static void on_usr1(int signo, void *arg)
 {
@@ -419,7 +431,7 @@ static void work_runs_on_another_thread_and_done_on_the_loop(void **state)
     assert_false(pthread_equal(w->thread, pthread_self()));
 }
 
-/* ---- children ---- */
+/* ---- children -------------------------------------------------------------------------------- */
 
 static void reap(pid_t pid, void *arg)
 {
@@ -458,7 +470,7 @@ static void a_process_that_does_not_exist_is_refused(void **state)
     assert_non_null(strstr(err.text, "pidfd"));
 }
 
-/* ---- destroy ---- */
+/* ---- destroy --------------------------------------------------------------------------------- */
 
 static int destroyed_calls;
 static void count_call(void *arg)
@@ -466,7 +478,10 @@ static void count_call(void *arg)
     (void)arg;
     destroyed_calls++;
 }
-static void nothing(void *arg) { (void)arg; }
+static void nothing(void *arg)
+{
+    (void)arg;
+}
 
 static void destroy_closes_everything_left_open(void **state)
 {

@@ -1,4 +1,5 @@
-/* Collecting writes: one flat buffer of operations and a hash over (table, key) to the newest of each.
+/* Collecting writes: one flat buffer of operations and a hash over (table, key) to the newest of
+ * each.
  *
  * Order inside a batch has no meaning (one key, one operation), so a commit may sort; neighbours on
  * disk are then written together. Test: batch_test.c. */
@@ -6,11 +7,11 @@
 
 #include "store/batch.h"
 
+#include "base/mem.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/mem.h"
 
 enum op_kind { OP_PUT, OP_DEL, OP_DEAD };
 
@@ -20,7 +21,7 @@ struct op {
     uint16_t klen;
     uint8_t table, kind;
 };
-#define KEY_MAX 511 /* LMDB's limit */
+#define KEY_MAX     511 /* LMDB's limit */
 #define FIRST_SLOTS 64
 
 struct cw_batch {
@@ -130,8 +131,8 @@ static struct op *append(struct cw_batch *b, const struct op *o, const void *key
     return at;
 }
 
-static void record(struct cw_batch *b, enum op_kind kind, enum cw_table t, const void *key, size_t klen,
-                   const void *val, size_t vlen)
+static void record(struct cw_batch *b, enum op_kind kind, enum cw_table t, const void *key,
+                   size_t klen, const void *val, size_t vlen)
 {
     assert(t < CW_TABLE_N && klen > 0 && klen <= KEY_MAX && vlen < UINT32_MAX / 2);
     grow_slots(b);
@@ -152,7 +153,8 @@ static void record(struct cw_batch *b, enum op_kind kind, enum cw_table t, const
         memcpy(val_of(o), val, vlen);
 }
 
-void cw_batch_put(struct cw_batch *b, enum cw_table t, const void *key, size_t klen, const void *val, size_t vlen)
+void cw_batch_put(struct cw_batch *b, enum cw_table t, const void *key, size_t klen,
+                  const void *val, size_t vlen)
 {
     record(b, OP_PUT, t, key, klen, val, vlen);
 }
@@ -178,7 +180,8 @@ struct cw_batch_op *cw_batch_sort(const struct cw_batch *b, size_t *ret_n)
     for (size_t at = 0; at < b->len; at += op_size(op_at(b, at))) {
         struct op *o = op_at(b, at);
         if (o->kind != OP_DEAD)
-            ops[n++] = (struct cw_batch_op){ o->table, o->kind == OP_DEL, o->klen, o->vlen, key_of(o), val_of(o) };
+            ops[n++] = (struct cw_batch_op){ o->table, o->kind == OP_DEL, o->klen,
+                                             o->vlen,  key_of(o),         val_of(o) };
     }
     assert(n == b->n_ops);
     qsort(ops, n, sizeof(*ops), by_table_and_key);

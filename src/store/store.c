@@ -1,11 +1,20 @@
 /* LMDB behind a few calls: open, commit a batch, read, copy.
  *
  * Rules. The directory's lock file is held from before the check to the close, so the data file has
- * one user. A write transaction keeps its first error: later steps do nothing and the commit reports
- * it. Read transactions live inside one call. Test: store_test.c, storecrash_test.c. */
+ * one user. A write transaction keeps its first error: later steps do nothing and the commit
+ * reports it. Read transactions live inside one call. Test: store_test.c, storecrash_test.c. */
 #include "config.h"
 
 #include "store/store.h"
+
+#include "base/crashpoint.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "store/batch.h"
+#include "store/storecheck.h"
+#include "store/storeenv.h"
+#include "store/storefs.h"
+#include "store/storerow.h"
 
 #include <assert.h>
 #include <dirent.h>
@@ -17,17 +26,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/crashpoint.h"
-#include "base/file.h"
-#include "base/mem.h"
-#include "store/batch.h"
-#include "store/storecheck.h"
-#include "store/storeenv.h"
-#include "store/storefs.h"
-#include "store/storerow.h"
-
-#define MARK_TEXT "crun-wlm store 1\n" /* of the file store.format: a store was made here */
-#define FULL_BYTES (1024 * 1024)        /* an I/O error with less than this free means a full disk */
+#define MARK_TEXT  "crun-wlm store 1\n" /* of the file store.format: a store was made here */
+#define FULL_BYTES (1024 * 1024) /* an I/O error with less than this free means a full disk */
 
 struct cw_store {
     char *dir;
@@ -37,7 +37,7 @@ struct cw_store {
     struct cw_store_check checked;
 };
 
-/* ---- errors --------------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 static bool disk_is_full(const char *dir)
 {
@@ -51,15 +51,18 @@ static int fail_db(const struct cw_store *s, int code, const char *act, struct c
     int rc = cw_storeenv_errno(code);
     if ((rc == -EIO || rc == -ENOSPC) && disk_is_full(s->dir))
         return cw_fail_node(err, -ENOSPC, "store %s: %s: the file system is full", s->dir, act);
-    return cw_fail_node(err, rc, "store %s: %s: %s", s->dir, act, mdb_strerror(code));
+    /* LMDB takes no more writes after a failed write of its meta page; a new process does. */
+    return cw_fail_node(err, rc, "store %s: %s: %s%s", s->dir, act, mdb_strerror(code),
+                        code == MDB_PANIC ? " (a restart of this daemon clears it)" : "");
 }
 
 static int fail_row(const struct cw_store *s, enum cw_table t, struct cw_error *err)
 {
-    return cw_fail_node(err, -EBADMSG, "store %s: table %s: a row fails its checksum", s->dir, cw_storeenv_table(t));
+    return cw_fail_node(err, -EBADMSG, "store %s: table %s: a row fails its checksum", s->dir,
+                        cw_storeenv_table(t));
 }
 
-/* ---- opening -------------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 /* Is there a store already? A mark without data must not become a new, empty store. */
 static int find_data(const struct cw_store *s, bool *ret_exists, struct cw_error *err)
@@ -73,13 +76,16 @@ static int find_data(const struct cw_store *s, bool *ret_exists, struct cw_error
     if (rc < 0 && rc != -ENOENT)
         return cw_fail_errno(err, rc, "store %s: read %s", s->dir, mark);
     if (marked && strcmp(cw_buf_str(&text), MARK_TEXT) != 0)
-        return cw_fail_node(err, -EBADMSG, "store %s: %s is not \"crun-wlm store 1\": made by another version?",
+        return cw_fail_node(err, -EBADMSG,
+                            "store %s: %s is not \"crun-wlm store 1\": made by another version?",
                             s->dir, mark);
     bool has_bytes = stat(data, &st) == 0 && st.st_size > 0;
     if (marked && !has_bytes)
-        return cw_fail_node(err, -EBADMSG,
-                            "store %s: damaged (missing or empty, but a store was made here): put data.mdb of a "
-                            "copy made by `crun-ctl backup` in its place", data);
+        return cw_fail_node(
+            err, -EBADMSG,
+            "store %s: damaged (missing or empty, but a store was made here): put data.mdb of a "
+            "copy made by `crun-ctl backup` in its place",
+            data);
     *ret_exists = has_bytes;
     return 0;
 }
@@ -102,7 +108,9 @@ static int open_tables(struct cw_store *s, struct cw_error *err)
 static int write_mark(const char *dir, struct cw_error *err)
 {
     cw_autofree char *mark = cw_file_join(dir, "store.format");
-    return access(mark, F_OK) == 0 ? 0 : cw_file_write_atomic(mark, MARK_TEXT, strlen(MARK_TEXT), 0600, err);
+    return access(mark, F_OK) == 0
+               ? 0
+               : cw_file_write_atomic(mark, MARK_TEXT, strlen(MARK_TEXT), 0600, err);
 }
 
 static int open_env(struct cw_store *s, enum cw_store_sync sync, struct cw_error *err)
@@ -141,7 +149,8 @@ static int open_steps(struct cw_store *s, enum cw_store_sync sync, struct cw_err
     return rc;
 }
 
-int cw_store_open(const char *dir, enum cw_store_sync sync, struct cw_store **ret, struct cw_error *err)
+int cw_store_open(const char *dir, enum cw_store_sync sync, struct cw_store **ret,
+                  struct cw_error *err)
 {
     struct cw_store *s = cw_xcalloc(1, sizeof(*s));
     s->lock_fd = -1;
@@ -188,7 +197,7 @@ void cw_store_reader_check(struct cw_store *s)
     mdb_reader_check(s->env, &dead);
 }
 
-/* ---- copying -------------------------------------------------------------------------------------- */
+/* ---- copying --------------------------------------------------------------------------------- */
 
 static int check_empty_dir(const char *dir, struct cw_error *err)
 {
@@ -220,7 +229,8 @@ int cw_store_backup(struct cw_store *s, const char *dir, struct cw_error *err)
         return rc;
     int code = mdb_env_copy2(s->env, dir, MDB_CP_COMPACT);
     if (code != 0)
-        rc = cw_fail_node(err, disk_is_full(dir) ? -ENOSPC : cw_storeenv_errno(code), "backup %s: %s", dir,
+        rc = cw_fail_node(err, disk_is_full(dir) ? -ENOSPC : cw_storeenv_errno(code),
+                          "backup %s: %s", dir,
                           disk_is_full(dir) ? "the file system is full" : mdb_strerror(code));
     if (rc == 0)
         rc = sync_file(data, err);
@@ -231,7 +241,7 @@ int cw_store_backup(struct cw_store *s, const char *dir, struct cw_error *err)
     return rc;
 }
 
-/* ---- writing -------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 /* The first error stays; after it every step does nothing. */
 struct write_txn {
@@ -247,7 +257,8 @@ static void write_begin(struct write_txn *w)
 
 static void write_op(struct write_txn *w, const struct cw_batch_op *o)
 {
-    MDB_val key = { o->klen, (void *)(uintptr_t)o->key }, val = { CW_STOREROW_HEAD + o->vlen, NULL };
+    MDB_val key = { o->klen, (void *)(uintptr_t)o->key },
+            val = { CW_STOREROW_HEAD + o->vlen, NULL };
     if (w->code != 0)
         return;
     if (o->del) {
@@ -291,7 +302,7 @@ int cw_store_commit(struct cw_store *s, const struct cw_batch *b, struct cw_erro
     return write_commit(&w, err);
 }
 
-/* ---- reading -------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static int read_begin(struct cw_store *s, MDB_txn **ret, struct cw_error *err)
 {
@@ -304,7 +315,8 @@ static bool row_is_whole(enum cw_table t, const MDB_val *key, const MDB_val *val
     return cw_storerow_check((uint8_t)t, key->mv_data, key->mv_size, val->mv_data, val->mv_size);
 }
 
-int cw_store_get(struct cw_store *s, enum cw_table t, const void *key, size_t klen, struct cw_buf *ret, struct cw_error *err)
+int cw_store_get(struct cw_store *s, enum cw_table t, const void *key, size_t klen,
+                 struct cw_buf *ret, struct cw_error *err)
 {
     MDB_txn *txn;
     MDB_val k = { klen, (void *)(uintptr_t)key }, v;
@@ -328,7 +340,8 @@ int cw_store_get(struct cw_store *s, enum cw_table t, const void *key, size_t kl
 }
 
 /* The first row of a scan. */
-static int seek(MDB_cursor *c, const void *from, size_t from_len, bool backwards, MDB_val *k, MDB_val *v)
+static int seek(MDB_cursor *c, const void *from, size_t from_len, bool backwards, MDB_val *k,
+                MDB_val *v)
 {
     if (from == NULL || from_len == 0)
         return mdb_cursor_get(c, k, v, backwards ? MDB_LAST : MDB_FIRST);
@@ -343,15 +356,18 @@ static int seek(MDB_cursor *c, const void *from, size_t from_len, bool backwards
 }
 
 /* False: stop. */
-static bool give_row(enum cw_table t, const MDB_val *k, const MDB_val *v, cw_store_row_fn fn, cw_store_row_fn bad, void *arg)
+static bool give_row(enum cw_table t, const MDB_val *k, const MDB_val *v, cw_store_row_fn fn,
+                     cw_store_row_fn bad, void *arg)
 {
     if (row_is_whole(t, k, v))
-        return fn(k->mv_data, k->mv_size, (const char *)v->mv_data + CW_STOREROW_HEAD, v->mv_size - CW_STOREROW_HEAD, arg);
+        return fn(k->mv_data, k->mv_size, (const char *)v->mv_data + CW_STOREROW_HEAD,
+                  v->mv_size - CW_STOREROW_HEAD, arg);
     return bad == NULL || bad(k->mv_data, k->mv_size, v->mv_data, v->mv_size, arg);
 }
 
-int cw_store_scan(struct cw_store *s, enum cw_table t, const void *from, size_t from_len, bool backwards, uint64_t max,
-                  cw_store_row_fn fn, cw_store_row_fn bad, void *arg, struct cw_error *err)
+int cw_store_scan(struct cw_store *s, enum cw_table t, const void *from, size_t from_len,
+                  bool backwards, uint64_t max, cw_store_row_fn fn, cw_store_row_fn bad, void *arg,
+                  struct cw_error *err)
 {
     MDB_txn *txn;
     MDB_cursor *c = NULL;
@@ -390,7 +406,7 @@ int cw_store_count(struct cw_store *s, enum cw_table t, uint64_t *ret, struct cw
     return 0;
 }
 
-/* ---- keys ----------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 void cw_store_key_u64(uint8_t out[8], uint64_t v)
 {

@@ -126,7 +126,7 @@ static void a_value_of_a_megabyte_comes_back(void **state)
     cw_store_close(s);
 }
 
-/* ---- scans ---- */
+/* ---- scans ----------------------------------------------------------------------------------- */
 
 struct seen {
     char text[256];
@@ -142,7 +142,8 @@ static bool see_key(const void *key, size_t klen, const void *val, size_t vlen, 
     s->last = cw_store_u64_key(key);
     size_t at = strlen(s->text);
     if (at < 200)
-        snprintf(s->text + at, sizeof(s->text) - at, "%s%llu", at > 0 ? " " : "", (unsigned long long)s->last);
+        snprintf(s->text + at, sizeof(s->text) - at, "%s%llu", at > 0 ? " " : "",
+                 (unsigned long long)s->last);
     return ++s->n != s->stop_at;
 }
 
@@ -180,15 +181,17 @@ static void scans_go_both_ways_from_any_key(void **state)
         struct seen seen = { .stop_at = scans[i].stop_at };
         uint8_t from[8];
         cw_store_key_u64(from, (uint64_t)scans[i].from);
-        int rc = cw_store_scan(s, CW_TABLE_EVENT, scans[i].from < 0 ? NULL : from, 8, scans[i].backwards,
-                               scans[i].max, see_key, NULL, &seen, NULL);
+        int rc = cw_store_scan(s, CW_TABLE_EVENT, scans[i].from < 0 ? NULL : from, 8,
+                               scans[i].backwards, scans[i].max, see_key, NULL, &seen, NULL);
         assert_int_equal(rc, 0);
         if (strcmp(seen.text, scans[i].want) != 0)
             fail_msg("%s: %s, not %s", scans[i].what, seen.text, scans[i].want);
     }
     struct seen none = { .n = 0 };
-    assert_int_equal(cw_store_scan(s, CW_TABLE_NODE, NULL, 0, false, 0, see_key, NULL, &none, NULL), 0);
-    assert_int_equal(cw_store_scan(s, CW_TABLE_NODE, NULL, 0, true, 0, see_key, NULL, &none, NULL), 0);
+    assert_int_equal(cw_store_scan(s, CW_TABLE_NODE, NULL, 0, false, 0, see_key, NULL, &none, NULL),
+                     0);
+    assert_int_equal(cw_store_scan(s, CW_TABLE_NODE, NULL, 0, true, 0, see_key, NULL, &none, NULL),
+                     0);
     assert_int_equal(none.n, 0);
     cw_store_close(s);
 }
@@ -211,7 +214,8 @@ static void a_hundred_thousand_rows_are_read_in_slices(void **state)
         uint8_t from[8];
         cw_store_key_u64(from, seen.n > 0 ? seen.last + 1 : 0);
         before = seen.n;
-        assert_int_equal(cw_store_scan(s, CW_TABLE_JOB, from, 8, false, 9999, see_key, NULL, &seen, NULL), 0);
+        assert_int_equal(
+            cw_store_scan(s, CW_TABLE_JOB, from, 8, false, 9999, see_key, NULL, &seen, NULL), 0);
     }
     assert_int_equal(seen.n, total);
     assert_int_equal(seen.last, total - 1);
@@ -224,7 +228,7 @@ static void a_hundred_thousand_rows_are_read_in_slices(void **state)
     cw_store_close(s);
 }
 
-/* ---- one writer, many readers ---- */
+/* ---- one writer, many readers ---------------------------------------------------------------- */
 
 struct reader {
     struct cw_store *s;
@@ -275,7 +279,7 @@ static void readers_see_whole_commits_while_the_writer_writes(void **state)
     cw_store_close(r.s);
 }
 
-/* ---- the directory ---- */
+/* ---- the directory --------------------------------------------------------------------------- */
 
 static void a_second_process_is_refused_and_told_the_pid(void **state)
 {
@@ -380,7 +384,7 @@ static void free_bytes_are_those_of_the_file_system(void **state)
     cw_store_close(s);
 }
 
-/* ---- copies ---- */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 static void a_backup_opens_as_a_store_with_the_same_rows(void **state)
 {
@@ -415,7 +419,9 @@ static void a_backup_opens_as_a_store_with_the_same_rows(void **state)
 static void keys_keep_the_order_of_their_numbers(void **state)
 {
     (void)state;
-    static const uint64_t rising[] = { 0, 1, 255, 256, 65535, 1ULL << 32, UINT64_MAX - 1, UINT64_MAX };
+    static const uint64_t rising[] = {
+        0, 1, 255, 256, 65535, 1ULL << 32, UINT64_MAX - 1, UINT64_MAX
+    };
     for (size_t i = 0; i < CW_ARRAY_LEN(rising); i++) {
         uint8_t a[8], b[8], c[4];
         cw_store_key_u64(a, rising[i]);

@@ -1,12 +1,16 @@
 /* The check of a data file before the daemon maps it.
  *
- * LMDB trusts its pages: a zeroed one aborts, a truncated file is a SIGBUS, a wrong pointer a SIGSEGV.
- * So a child opens the file by itself (read-only, without LMDB's lock file: the caller holds the
- * directory's lock), reads every page that a table or the list of free pages reaches, reports over a
- * pipe, and ends by _exit. It inherits no environment. Test: storedamage_test.c. */
+ * LMDB trusts its pages: a zeroed one aborts, a truncated file is a SIGBUS, a wrong pointer a
+ * SIGSEGV. So a child opens the file by itself (read-only, without LMDB's lock file: the caller
+ * holds the directory's lock), reads every page that a table or the list of free pages reaches,
+ * reports over a pipe, and ends by _exit. It inherits no environment. Test: storedamage_test.c. */
 #include "config.h"
 
 #include "store/storecheck.h"
+
+#include "base/mem.h"
+#include "store/storeenv.h"
+#include "store/storerow.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -19,13 +23,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/mem.h"
-#include "store/storeenv.h"
-#include "store/storerow.h"
-
 #define SILENCE_MAX_MS 60000 /* a child that says nothing for so long loops or hangs */
-#define REPORT_EVERY 65536   /* rows */
-#define FREE_DBI 0           /* LMDB's own table of free pages */
+#define REPORT_EVERY   65536 /* rows */
+#define FREE_DBI       0     /* LMDB's own table of free pages */
 
 enum report_kind { REPORT_AT, REPORT_BAD_ROW, REPORT_BROKEN, REPORT_DONE };
 
@@ -36,7 +36,7 @@ struct report {
     char text[200];
 };
 
-/* ---- in the child --------------------------------------------------------------------------------- */
+/* ---- in the child ---------------------------------------------------------------------------- */
 
 struct walk {
     int pipe;
@@ -55,7 +55,8 @@ static void send_report(const struct walk *w, enum report_kind kind, const char 
         _exit(3);
 }
 
-__attribute__((noreturn, format(printf, 2, 3))) static void broken(const struct walk *w, const char *fmt, ...)
+__attribute__((noreturn, format(printf, 2, 3))) static void broken(const struct walk *w,
+                                                                   const char *fmt, ...)
 {
     char text[160], all[200];
     va_list ap;
@@ -72,13 +73,15 @@ static void report_bad_row(const struct walk *w, const MDB_val *key)
     char text[100];
     int at = snprintf(text, sizeof(text), "table %s, key ", w->name);
     for (size_t i = 0; i < key->mv_size && i < 24; i++)
-        at += snprintf(text + at, sizeof(text) - (size_t)at, "%02x", ((const uint8_t *)key->mv_data)[i]);
+        at += snprintf(text + at, sizeof(text) - (size_t)at, "%02x",
+                       ((const uint8_t *)key->mv_data)[i]);
     send_report(w, REPORT_BAD_ROW, text);
 }
 
 static void check_row(const struct walk *w, const MDB_val *key, const MDB_val *val)
 {
-    if (!cw_storerow_check((uint8_t)w->table, key->mv_data, key->mv_size, val->mv_data, val->mv_size))
+    if (!cw_storerow_check((uint8_t)w->table, key->mv_data, key->mv_size, val->mv_data,
+                           val->mv_size))
         report_bad_row(w, key);
 }
 
@@ -111,10 +114,12 @@ static void walk_rows(struct walk *w, MDB_cursor *cursor)
     MDB_stat st;
     uint64_t n = 0;
     int rc = mdb_stat(w->txn, w->dbi, &st);
-    while (rc == 0 && (rc = mdb_cursor_get(cursor, &key, &val, n == 0 ? MDB_FIRST : MDB_NEXT)) == 0) {
+    while (rc == 0 &&
+           (rc = mdb_cursor_get(cursor, &key, &val, n == 0 ? MDB_FIRST : MDB_NEXT)) == 0) {
         if (++n > st.ms_entries || n > w->rows_max)
             broken(w, "more rows than the %zu counted", st.ms_entries);
-        if (key.mv_size == 0 || key.mv_size > 511 || (before.mv_data != NULL && !in_order(w, &before, &key)))
+        if (key.mv_size == 0 || key.mv_size > 511 ||
+            (before.mv_data != NULL && !in_order(w, &before, &key)))
             broken(w, "row %" PRIu64 " is out of order", n);
         if (w->table < 0)
             check_free_list(w, &val);
@@ -151,7 +156,9 @@ static void walk_table(struct walk *w, const char *name, int table)
 
 static void prepare_to_die_quietly(void)
 {
-    static const int signals[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGTERM, SIGINT, SIGHUP };
+    static const int signals[] = {
+        SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGTERM, SIGINT, SIGHUP
+    };
     const struct rlimit no_core = { 0, 0 };
     sigset_t none;
     setrlimit(RLIMIT_CORE, &no_core);
@@ -191,7 +198,7 @@ __attribute__((noreturn)) static void check_in_child(const char *dir, int pipe, 
     _exit(0);
 }
 
-/* ---- in the parent -------------------------------------------------------------------------------- */
+/* ---- in the parent --------------------------------------------------------------------------- */
 
 struct outcome {
     struct cw_store_check found;
@@ -253,10 +260,13 @@ static int say_damage(const char *dir, const struct outcome *o, int status, stru
     else if (WIFSIGNALED(status))
         snprintf(cause, sizeof(cause), "reading table %s: %s", o->at, strsignal(WTERMSIG(status)));
     else
-        snprintf(cause, sizeof(cause), "reading table %s: exit status %d", o->at, WEXITSTATUS(status));
-    return cw_fail_node(err, -EBADMSG,
-                        "store %s/data.mdb: damaged (%s): move it away and put data.mdb of a copy made by "
-                        "`crun-ctl backup` in its place", dir, cause);
+        snprintf(cause, sizeof(cause), "reading table %s: exit status %d", o->at,
+                 WEXITSTATUS(status));
+    return cw_fail_node(
+        err, -EBADMSG,
+        "store %s/data.mdb: damaged (%s): move it away and put data.mdb of a copy made by "
+        "`crun-ctl backup` in its place",
+        dir, cause);
 }
 
 int cw_storecheck_run(const char *dir, struct cw_store_check *ret, struct cw_error *err)

@@ -164,7 +164,7 @@ static void crash_points_leave_the_whole_batch_or_nothing(void **state)
     }
 }
 
-/* ---- a full disk ---- */
+/* ---- a full disk ----------------------------------------------------------------------------- */
 
 static bool mount_small_disk(void)
 {

@@ -93,7 +93,7 @@ static void check_refusal(int rc, const struct cw_error *err)
     assert_int_equal(err->fault, CW_FAULT_NODE);
 }
 
-/* ---- values ---- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 struct rows {
     uint64_t good, bad, bad_key;
@@ -126,7 +126,8 @@ static void flip_bit_in_row(uint64_t i)
 {
     char val[64], *at = NULL;
     make_value(i, val);
-    for (char *p = good.data; (p = memmem(p, (size_t)(good.data + good.len - p), val, sizeof(val))) != NULL; p++) {
+    for (char *p = good.data;
+         (p = memmem(p, (size_t)(good.data + good.len - p), val, sizeof(val))) != NULL; p++) {
         p[20] ^= 1; /* older copies lie on free pages; damaging them too does no harm */
         at = p;
     }
@@ -152,7 +153,8 @@ static void a_flipped_bit_in_a_value_is_found_and_the_other_rows_are_read(void *
     assert_non_null(strstr(err.text, "table job: a row fails its checksum"));
     assert_int_equal(val.len, 0);
     struct rows r = { 0 };
-    assert_int_equal(cw_store_scan(s, CW_TABLE_JOB, NULL, 0, false, 0, see_good, see_bad, &r, NULL), 0);
+    assert_int_equal(cw_store_scan(s, CW_TABLE_JOB, NULL, 0, false, 0, see_good, see_bad, &r, NULL),
+                     0);
     assert_int_equal(r.good, ROWS - 1);
     assert_int_equal(r.bad, 1);
     assert_int_equal(r.bad_key, 42);
@@ -162,7 +164,7 @@ static void a_flipped_bit_in_a_value_is_found_and_the_other_rows_are_read(void *
     cw_store_close(s);
 }
 
-/* ---- pages ---- */
+/* ---- pages ----------------------------------------------------------------------------------- */
 
 static void a_table_of_zeroed_pages_is_refused(void **state)
 {
@@ -234,7 +236,8 @@ static uint64_t next_random(uint64_t *s) /* xorshift64 (Marsaglia) */
     return *s;
 }
 
-/* Whatever one page holds, opening ends with a store whose rows can all be read, or with a refusal. */
+/* Whatever one page holds, opening ends with a store whose rows can all be read, or with a refusal.
+ */
 static void no_damaged_page_crashes_the_opener(void **state)
 {
     (void)state;
@@ -262,7 +265,8 @@ static void no_damaged_page_crashes_the_opener(void **state)
         cw_store_close(s);
         opened++;
     }
-    print_message("# %llu opened, %llu refused\n", (unsigned long long)opened, (unsigned long long)refused);
+    print_message("# %llu opened, %llu refused\n", (unsigned long long)opened,
+                  (unsigned long long)refused);
     assert_true(refused > 0 && opened > 0);
 }
 

@@ -1,19 +1,25 @@
 /* The environment: map size, limits, table names.
  *
- * The map is fixed at open because mdb_env_set_mapsize moves it under open readers. 1 TiB costs only
- * address space; where `ulimit -v` refuses it a smaller one must do. Test: store_test.c. */
+ * The map is fixed at open because mdb_env_set_mapsize moves it under open readers. 1 TiB costs
+ * only address space; where `ulimit -v` refuses it a smaller one must do. Test: store_test.c. */
 #include "config.h"
 
 #include "store/storeenv.h"
 
-#include <assert.h>
-
 #include "base/mem.h"
 
+#include <assert.h>
+
 static const char *const table_names[CW_TABLE_N] = {
-    [CW_TABLE_META] = "meta",       [CW_TABLE_JOB] = "job",       [CW_TABLE_ATTEMPT] = "attempt",
-    [CW_TABLE_PAYLOAD] = "payload", [CW_TABLE_REQKEY] = "reqkey", [CW_TABLE_NODE] = "node",
-    [CW_TABLE_EVENT] = "event",     [CW_TABLE_DONE] = "done",     [CW_TABLE_QUARANTINE] = "quarantine",
+    [CW_TABLE_META] = "meta",
+    [CW_TABLE_JOB] = "job",
+    [CW_TABLE_ATTEMPT] = "attempt",
+    [CW_TABLE_PAYLOAD] = "payload",
+    [CW_TABLE_REQKEY] = "reqkey",
+    [CW_TABLE_NODE] = "node",
+    [CW_TABLE_EVENT] = "event",
+    [CW_TABLE_DONE] = "done",
+    [CW_TABLE_QUARANTINE] = "quarantine",
 };
 
 const char *cw_storeenv_table(enum cw_table t)

@@ -16,10 +16,18 @@ static const struct {
     unsigned long type;
     const char *name; /* NULL: local */
 } cases[] = {
-    { 0x6969, "nfs" },         { 0xff534d42, "cifs" },    { 0xfffffffffe534d42UL, "smb2" }, /* sign-extended */
-    { 0x01021997, "9p" },      { 0x65735546, "fuse" },    { 0x0bd00bd0, "lustre" },
-    { 0x00c36400, "ceph" },    { 0xef53, NULL },          { 0x58465342, NULL }, /* ext4, xfs */
-    { 0x9123683e, NULL },      { 0x01021994, NULL },      { 0x794c7630, NULL }, /* btrfs, tmpfs, overlay */
+    { 0x6969, "nfs" },
+    { 0xff534d42, "cifs" },
+    { 0xfffffffffe534d42UL, "smb2" }, /* sign-extended */
+    { 0x01021997, "9p" },
+    { 0x65735546, "fuse" },
+    { 0x0bd00bd0, "lustre" },
+    { 0x00c36400, "ceph" },
+    { 0xef53, NULL },
+    { 0x58465342, NULL }, /* ext4, xfs */
+    { 0x9123683e, NULL },
+    { 0x01021994, NULL },
+    { 0x794c7630, NULL }, /* btrfs, tmpfs, overlay */
 };
 
 static void remote_types_are_named_and_local_ones_are_not(void **state)

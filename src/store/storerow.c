@@ -3,9 +3,9 @@
 
 #include "store/storerow.h"
 
-#include <string.h>
-
 #include "base/crc32c.h"
+
+#include <string.h>
 
 #define FORMAT 1
 
@@ -17,7 +17,8 @@ static uint32_t sum(uint8_t table, const void *key, size_t klen, const void *val
     return vlen > 0 ? cw_crc32c(crc, val, vlen) : crc;
 }
 
-void cw_storerow_pack(uint8_t table, const void *key, size_t klen, const void *val, size_t vlen, uint8_t *out)
+void cw_storerow_pack(uint8_t table, const void *key, size_t klen, const void *val, size_t vlen,
+                      uint8_t *out)
 {
     uint32_t crc = sum(table, key, klen, val, vlen);
     out[0] = FORMAT;

@@ -9,6 +9,7 @@
 #define CW_STOREROW_HEAD 5 /* bytes in front of the body */
 
 /* Fills out[0 .. CW_STOREROW_HEAD + vlen). */
-void cw_storerow_pack(uint8_t table, const void *key, size_t klen, const void *val, size_t vlen, uint8_t *out);
+void cw_storerow_pack(uint8_t table, const void *key, size_t klen, const void *val, size_t vlen,
+                      uint8_t *out);
 /* True when the stored bytes are whole: then the body is at bytes + CW_STOREROW_HEAD. */
 bool cw_storerow_check(uint8_t table, const void *key, size_t klen, const void *bytes, size_t n);

@@ -1,25 +1,26 @@
 /* Choosing cores by best fit over nested domains.
  *
  * The domains of a node form a tree of four levels: L3, NUMA node, package, whole node. A domain is
- * keyed by all numbers above it, so the tree nests even where the hardware does not (one L3 over two
- * NUMA nodes). A pick finds the lowest level at which one domain holds all n, and there the domain
- * with the fewest free cores. A pick that spans domains takes the fewest of them: largest first, and
- * the tightest fit for the rest. Test: corepick_test.c. */
+ * keyed by all numbers above it, so the tree nests even where the hardware does not (one L3 over
+ * two NUMA nodes). A pick finds the lowest level at which one domain holds all n, and there the
+ * domain with the fewest free cores. A pick that spans domains takes the fewest of them: largest
+ * first, and the tightest fit for the rest. Test: corepick_test.c. */
 #include "config.h"
 
 #include "topo/corepick.h"
 
-#include <string.h>
-
 #include "base/mem.h"
+
+#include <string.h>
 
 enum level { LEVEL_L3, LEVEL_NUMA, LEVEL_PACKAGE, LEVEL_NODE, LEVEL_N };
 #define MAX_WORDS (CW_COREPICK_MAX / 64)
 
 struct domain {
-    uint32_t up[LEVEL_N]; /* index of the domain that holds this one, per level (own index at its own) */
-    uint32_t numa;        /* number given by the caller */
-    uint32_t lo, hi;      /* words of the mask that are not zero: [lo, hi) */
+    uint32_t
+        up[LEVEL_N]; /* index of the domain that holds this one, per level (own index at its own) */
+    uint32_t numa;   /* number given by the caller */
+    uint32_t lo, hi; /* words of the mask that are not zero: [lo, hi) */
     uint64_t *mask;
 };
 
@@ -30,7 +31,7 @@ struct cw_coremap {
     uint64_t *masks;
 };
 
-/* ---- the map -------------------------------------------------------------------------------------- */
+/* ---- the map --------------------------------------------------------------------------------- */
 
 struct place {
     uint32_t key[LEVEL_N]; /* domain numbers of one core, LEVEL_NODE always 0 */
@@ -81,7 +82,8 @@ static void fill_masks(struct cw_coremap *m, const struct place *p, uint32_t n_c
     }
 }
 
-struct cw_coremap *cw_coremap_create(uint32_t n_cores, const uint32_t *l3, const uint32_t *numa, const uint32_t *package)
+struct cw_coremap *cw_coremap_create(uint32_t n_cores, const uint32_t *l3, const uint32_t *numa,
+                                     const uint32_t *package)
 {
     if (n_cores > CW_COREPICK_MAX)
         n_cores = CW_COREPICK_MAX;
@@ -114,14 +116,15 @@ uint32_t cw_coremap_words(const struct cw_coremap *m)
     return m->words;
 }
 
-/* ---- the pick ------------------------------------------------------------------------------------- */
+/* ---- the pick -------------------------------------------------------------------------------- */
 
 struct pick {
     const struct cw_coremap *m;
     const uint64_t *free_words;
     uint64_t out[MAX_WORDS];
-    uint32_t n_free[LEVEL_N][CW_COREPICK_MAX]; /* per domain; 0 once taken from. Only m->n are set */
-    const struct domain *prefer;               /* a NUMA domain, or NULL */
+    uint32_t n_free[LEVEL_N]
+                   [CW_COREPICK_MAX]; /* per domain; 0 once taken from. Only m->n are set */
+    const struct domain *prefer;      /* a NUMA domain, or NULL */
 };
 
 /* Adds pairs, nibbles, bytes, then all bytes by one multiplication (Warren, Hacker's Delight, 5-1):
@@ -251,7 +254,8 @@ static const struct domain *find_numa(const struct cw_coremap *m, int number)
     return NULL;
 }
 
-bool cw_corepick(const struct cw_coremap *m, const uint64_t *free_words, uint32_t n, int prefer_numa, uint64_t *ret)
+bool cw_corepick(const struct cw_coremap *m, const uint64_t *free_words, uint32_t n,
+                 int prefer_numa, uint64_t *ret)
 {
     if (n == 0) {
         memset(ret, 0, m->words * sizeof(uint64_t));

@@ -17,8 +17,8 @@
 struct shape {
     uint32_t packages, numas, l3s, cores;
 };
-#define TWO_BY_TWO { 2, 2, 2, 4 } /* 32 cores: L3 of 4, NUMA node of 8, package of 16 */
-#define EPYC { 2, 4, 4, 8 }       /* 256 cores: L3 of 8, NUMA node of 32, package of 128 */
+#define DUAL { 2, 2, 2, 4 } /* 32 cores: L3 of 4, NUMA node of 8, package of 16 */
+#define EPYC { 2, 4, 4, 8 } /* 256 cores: L3 of 8, NUMA node of 32, package of 128 */
 
 static struct cw_coremap *make_map(struct shape s)
 {
@@ -63,27 +63,27 @@ static const struct {
     int prefer;
     const char *want; /* NULL: refused */
 } cases[] = {
-    { "one core of an idle machine is the first", TWO_BY_TWO, "0-31", 1, -1, "0" },
-    { "a pick of one L3's size stays in one L3", TWO_BY_TWO, "1-31", 4, -1, "4-7" },
-    { "the L3 with the fewest free that fits is taken", TWO_BY_TWO, "0-5,8-10,16-31", 2, -1, "4-5" },
-    { "an exact fit wins over a larger hole before it", TWO_BY_TWO, "0-3,9-10,16-31", 2, -1, "9-10" },
-    { "among equal L3 the fuller NUMA node is taken", TWO_BY_TWO, "0-7,8-11,16-31", 4, -1, "8-11" },
-    { "among equal NUMA nodes the fuller package is taken", TWO_BY_TWO, "0-15,16-23", 8, -1, "16-23" },
-    { "more than an L3 stays in one NUMA node", TWO_BY_TWO, "2-31", 6, -1, "2-7" },
-    { "more than a NUMA node stays in one package", TWO_BY_TWO, "0-3,16-31", 10, -1, "16-25" },
-    { "a scattered NUMA node is better than two", TWO_BY_TWO, "0,2,5,7,10,16", 3, -1, "0,2,5" },
-    { "parts are taken largest first, then the tightest", TWO_BY_TWO, "0-3,4,8-11,12-13", 6, -1, "8-13" },
-    { "a spread over packages takes whole nodes first", TWO_BY_TWO, "0-7,15,16-31", 20, -1, "0-3,16-31" },
-    { "all free cores can be taken", TWO_BY_TWO, "0-31", 32, -1, "0-31" },
-    { "one more than free is refused", TWO_BY_TWO, "0-30", 32, -1, NULL },
-    { "none of none is a pick", TWO_BY_TWO, "", 0, -1, "" },
-    { "one of none is refused", TWO_BY_TWO, "", 1, -1, NULL },
-    { "the preferred node wins over a tighter fit", TWO_BY_TWO, "0-1,8-31", 2, 3, "24-25" },
-    { "the preferred node wins over compactness", TWO_BY_TWO, "0-3,8,10,12,14", 4, 1, "8,10,12,14" },
-    { "a full preferred node gives way to its package", TWO_BY_TWO, "0-7,24-27,30", 4, 2, "24-27" },
-    { "a spread pick begins at the preferred node", TWO_BY_TWO, "0-15,16-18,24-31", 10, 2, "16-18,24-30" },
-    { "a pick over packages begins at the preferred one", TWO_BY_TWO, "0-15,16-17", 17, 2, "0-14,16-17" },
-    { "an unknown preferred node is no preference", TWO_BY_TWO, "4-31", 2, 9, "4-5" },
+    { "one core of an idle machine is the first", DUAL, "0-31", 1, -1, "0" },
+    { "a pick of one L3's size stays in one L3", DUAL, "1-31", 4, -1, "4-7" },
+    { "the L3 with the fewest free that fits is taken", DUAL, "0-5,8-10,16-31", 2, -1, "4-5" },
+    { "an exact fit wins over a larger hole before it", DUAL, "0-3,9-10,16-31", 2, -1, "9-10" },
+    { "among equal L3 the fuller NUMA node is taken", DUAL, "0-7,8-11,16-31", 4, -1, "8-11" },
+    { "among equal NUMA nodes the fuller package is taken", DUAL, "0-15,16-23", 8, -1, "16-23" },
+    { "more than an L3 stays in one NUMA node", DUAL, "2-31", 6, -1, "2-7" },
+    { "more than a NUMA node stays in one package", DUAL, "0-3,16-31", 10, -1, "16-25" },
+    { "a scattered NUMA node is better than two", DUAL, "0,2,5,7,10,16", 3, -1, "0,2,5" },
+    { "parts are taken largest first, then the tightest", DUAL, "0-3,4,8-11,12-13", 6, -1, "8-13" },
+    { "a spread over packages takes whole nodes first", DUAL, "0-7,15,16-31", 20, -1, "0-3,16-31" },
+    { "all free cores can be taken", DUAL, "0-31", 32, -1, "0-31" },
+    { "one more than free is refused", DUAL, "0-30", 32, -1, NULL },
+    { "none of none is a pick", DUAL, "", 0, -1, "" },
+    { "one of none is refused", DUAL, "", 1, -1, NULL },
+    { "the preferred node wins over a tighter fit", DUAL, "0-1,8-31", 2, 3, "24-25" },
+    { "the preferred node wins over compactness", DUAL, "0-3,8,10,12,14", 4, 1, "8,10,12,14" },
+    { "a full preferred node gives way to its package", DUAL, "0-7,24-27,30", 4, 2, "24-27" },
+    { "a spread begins at the preferred node", DUAL, "0-15,16-18,24-31", 10, 2, "16-18,24-30" },
+    { "a pick over packages begins at the preferred one", DUAL, "0-15,16-17", 17, 2, "0-14,16-17" },
+    { "an unknown preferred node is no preference", DUAL, "4-31", 2, 9, "4-5" },
     { "12 cores near NUMA node 2 with 64-70 busy", { 2, 2, 4, 8 }, "0-63,71-127", 12, 2, "72-83" },
     { "bits past the last core do not count", { 1, 1, 1, 3 }, "0-9", 4, -1, NULL },
     { "a machine of one core gives it", { 1, 1, 1, 1 }, "0", 1, 0, "0" },
@@ -113,7 +113,7 @@ static void a_refused_pick_leaves_ret_alone(void **state)
 {
     (void)state;
     uint64_t free_words[1] = { 3 }, got[1] = { 0xabcd };
-    struct cw_coremap *m = make_map((struct shape)TWO_BY_TWO);
+    struct cw_coremap *m = make_map((struct shape)DUAL);
     assert_false(cw_corepick(m, free_words, 3, -1, got));
     assert_int_equal(got[0], 0xabcd);
     cw_coremap_destroy(m);
@@ -134,7 +134,8 @@ static void an_asymmetric_machine_uses_its_small_package_for_small_picks(void **
 {
     (void)state;
     /* package 0: one L3 of 5 cores; package 1: one L3 of 2; numbers need not start at 0 */
-    const uint32_t l3[] = { 7, 7, 7, 7, 7, 9, 9 }, numa[] = { 4, 4, 4, 4, 4, 8, 8 }, package[] = { 1, 1, 1, 1, 1, 3, 3 };
+    const uint32_t l3[] = { 7, 7, 7, 7, 7, 9, 9 }, numa[] = { 4, 4, 4, 4, 4, 8, 8 },
+                   package[] = { 1, 1, 1, 1, 1, 3, 3 };
     struct cw_coremap *m = cw_coremap_create(7, l3, numa, package);
     uint64_t free_words[1] = { 0x7f }, got[1];
     assert_true(cw_corepick(m, free_words, 2, -1, got));
@@ -208,7 +209,8 @@ static void a_pick_on_256_cores_takes_less_than_20_microseconds(void **state)
     for (int i = 0; i < rounds; i++)
         assert_true(cw_corepick(m, free_words, 1 + (uint32_t)(i % 40), -1, got));
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &b);
-    double us = ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) / 1e3 / rounds;
+    double ns = (double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec);
+    double us = ns / 1e3 / rounds;
     print_message("# %.3f us a pick\n", us);
     assert_true(us < 20);
     cw_coremap_destroy(m);

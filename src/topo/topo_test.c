@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -170,8 +171,10 @@ static const struct {
 } refusals[] = {
     { "pack:x", NULL, NULL, "topology: \"pack:x\": not an hwloc synthetic description" },
     { "nonsense", NULL, NULL, "not an hwloc synthetic description" },
-    { NULL, "HWLOC_SYNTHETIC", "pack:0 pu:1", "\"pack:0 pu:1\": not an hwloc synthetic description" },
-    { NULL, "HWLOC_XMLFILE", "/nowhere/x.xml", "HWLOC_XMLFILE=/nowhere/x.xml: hwloc cannot use it" },
+    { NULL, "HWLOC_SYNTHETIC", "pack:0 pu:1",
+      "\"pack:0 pu:1\": not an hwloc synthetic description" },
+    { NULL, "HWLOC_XMLFILE", "/nowhere/x.xml",
+      "HWLOC_XMLFILE=/nowhere/x.xml: hwloc cannot use it" },
 };
 
 static void a_bad_description_is_refused_and_named(void **state)
@@ -192,7 +195,7 @@ static void a_bad_description_is_refused_and_named(void **state)
     }
 }
 
-/* ---- binding ---- */
+/* ---- binding --------------------------------------------------------------------------------- */
 
 static void a_described_machine_never_binds_and_says_so(void **state)
 {
@@ -285,7 +288,8 @@ static bool ask_shell(const char *command, char *out, size_t cap)
 static bool ask_hwloc_tools(pid_t pid, char *out, size_t cap)
 {
     char command[160];
-    snprintf(command, sizeof(command), "hwloc-calc -q --po -I pu \"$(hwloc-bind --get --pid %ld)\"", (long)pid);
+    snprintf(command, sizeof(command), "hwloc-calc -q --po -I pu \"$(hwloc-bind --get --pid %ld)\"",
+             (long)pid);
     return ask_shell(command, out, cap);
 }
 
@@ -316,6 +320,58 @@ static void hwloc_bind_agrees_with_what_was_bound(void **state)
         assert_string_equal(got, want);
     }
     cw_topo_close(t);
+}
+
+/* ---- a cpuset that allows processor 0 only ---- */
+
+#define CPUSET_ROOT "/sys/fs/cgroup/cpuset" /* v1, where root may make one */
+
+static bool write_text(const char *where, const char *name, const char *text)
+{
+    cw_autofree char *path = cw_xasprintf("%s/%s", where, name);
+    cw_autoclose int fd = open(path, O_WRONLY | O_CLOEXEC);
+    return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+}
+
+/* In a child inside the cpuset: 0 when all is as it must be, else the number of the failed step. */
+static int look_from_inside(void)
+{
+    struct cw_topo *t;
+    uint32_t n;
+    struct cw_idset both = { 0 };
+    struct cw_error err;
+    if (cw_topo_open(NULL, &t, &err) < 0)
+        return 1;
+    const struct cw_topo_core *c = cw_topo_cores(t, &n);
+    if (n != 1 || c[0].n_pus != 1 || c[0].pus[0] != 0)
+        return 2;
+    cw_idset_add(&both, 0, 1);
+    if (cw_topo_bind(t, 0, &both, &err) != -EXDEV || strstr(err.text, "allows fewer") == NULL)
+        return 3;
+    cw_idset_fini(&both);
+    cw_topo_close(t);
+    return 0;
+}
+
+static void a_cpuset_hides_processors_and_a_cut_binding_is_an_error(void **state)
+{
+    (void)state;
+    char where[96];
+    int status = -1;
+    snprintf(where, sizeof(where), CPUSET_ROOT "/crun-topo-test-%ld", (long)getpid());
+    if (sysconf(_SC_NPROCESSORS_ONLN) < 2 || mkdir(where, 0700) < 0) {
+        print_message("# needs two processors and the right to make a v1 cpuset\n");
+        skip();
+    }
+    bool made = write_text(where, "cpuset.cpus", "0") && write_text(where, "cpuset.mems", "0");
+    pid_t pid = made ? fork() : -1;
+    if (pid == 0)
+        _exit(write_text(where, "cgroup.procs", "0") ? look_from_inside() : 9);
+    if (pid > 0)
+        waitpid(pid, &status, 0);
+    assert_int_equal(rmdir(where), 0);
+    assert_true(made);
+    assert_int_equal(status, 0);
 }
 
 static void binding_a_process_that_is_gone_names_it(void **state)
@@ -370,6 +426,7 @@ int main(void)
         cmocka_unit_test(processors_that_are_not_there_are_refused),
         cmocka_unit_test(the_kernel_has_the_set_that_was_bound),
         cmocka_unit_test(hwloc_bind_agrees_with_what_was_bound),
+        cmocka_unit_test(a_cpuset_hides_processors_and_a_cut_binding_is_an_error),
         cmocka_unit_test(binding_a_process_that_is_gone_names_it),
         cmocka_unit_test(a_cpu_number_above_the_words_is_refused),
     };

@@ -1,21 +1,21 @@
 /* Allocatable memory from /proc/meminfo and the cgroup limits above us.
  *
  * hwloc's figure is that of the NUMA nodes and may be far smaller while the kernel still brings
- * memory up, so it is never used here. A limit that cannot be read is no limit: the root of v2 has no
- * memory.max, and in a cgroup namespace our own path may lie outside of the mount.
- * Test: topomem_test.c. */
+ * memory up, so it is never used here. A limit that cannot be read is no limit: the root of v2 has
+ * no memory.max, and in a cgroup namespace our own path may lie outside of the mount. Test:
+ * topomem_test.c. */
 #include "config.h"
 
 #include "topo/topomem.h"
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/mem.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/buf.h"
-#include "base/file.h"
-#include "base/mem.h"
 
 #define PROC_MAX (1024 * 1024) /* bytes of one file under /proc */
 
@@ -53,7 +53,8 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
-/* One line of mountinfo (proc(5)): id parent major:minor ROOT POINT options [tags] - TYPE source SUPER. */
+/* One line of mountinfo (proc(5)): id parent major:minor ROOT POINT options [tags] - TYPE source
+ * SUPER. */
 static bool parse_mount(char *line, struct cgroup_mount *ret)
 {
     char *tail = strstr(line, " - ");
@@ -89,7 +90,8 @@ static char *find_own_path(const char *proc_cgroup, bool v2)
         if (path == NULL)
             continue;
         *controllers++ = *path++ = '\0';
-        bool match = v2 ? strcmp(copy, "0") == 0 && *controllers == '\0' : has_word(controllers, "memory");
+        bool match =
+            v2 ? strcmp(copy, "0") == 0 && *controllers == '\0' : has_word(controllers, "memory");
         if (match)
             return cw_xstrdup(path);
     }
@@ -114,12 +116,14 @@ static void lower_to_limit(const char *dir, const char *name, uint64_t *bytes)
     cw_autobuf struct cw_buf text = { 0 };
     uint64_t limit;
     if (cw_file_read(path, 4096, &text, NULL) == 0 &&
-        sscanf(cw_buf_str(&text), "%" SCNu64, &limit) == 1 && limit < *bytes) /* "max" does not scan */
+        sscanf(cw_buf_str(&text), "%" SCNu64, &limit) == 1 &&
+        limit < *bytes) /* "max" does not scan */
         *bytes = limit;
 }
 
 /* The limit of each directory from our own up to the mount. */
-static void lower_to_limits(const char *root, const struct cgroup_mount *m, const char *path, uint64_t *bytes)
+static void lower_to_limits(const char *root, const struct cgroup_mount *m, const char *path,
+                            uint64_t *bytes)
 {
     const char *name = m->v2 ? "memory.max" : "memory.limit_in_bytes";
     cw_autofree char *top = cw_xasprintf("%s%s", root, m->point);
@@ -142,7 +146,8 @@ int cw_topomem_read(const char *root, uint64_t *ret_bytes, struct cw_error *err)
     cw_autofree char *mounts_path = cw_xasprintf("%s/proc/self/mountinfo", root);
     cw_autofree char *own_path = cw_xasprintf("%s/proc/self/cgroup", root);
     cw_autobuf struct cw_buf mounts = { 0 }, own = { 0 };
-    if (cw_file_read(mounts_path, PROC_MAX, &mounts, NULL) < 0 || cw_file_read(own_path, PROC_MAX, &own, NULL) < 0)
+    if (cw_file_read(mounts_path, PROC_MAX, &mounts, NULL) < 0 ||
+        cw_file_read(own_path, PROC_MAX, &own, NULL) < 0)
         mounts.len = 0; /* a kernel without cgroups */
     char *save = NULL;
     for (char *line = mounts.len > 0 ? strtok_r(mounts.data, "\n", &save) : NULL; line != NULL;

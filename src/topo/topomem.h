@@ -1,6 +1,6 @@
 #pragma once
-/* How much memory processes of this machine may use: the smallest of MemTotal and every limit on the
- * way from our cgroup to its root, v1 and v2. Test: topomem_test.c. */
+/* How much memory processes of this machine may use: the smallest of MemTotal and every limit on
+ * the way from our cgroup to its root, v1 and v2. Test: topomem_test.c. */
 #include <stdint.h>
 
 #include "base/error.h"

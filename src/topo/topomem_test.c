@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
-#define MEMINFO "MemTotal:        8388608 kB\nMemFree: 1 kB\n"
-#define GIB (UINT64_C(1) << 30)
+#define MEMINFO  "MemTotal:        8388608 kB\nMemFree: 1 kB\n"
+#define GIB      (UINT64_C(1) << 30)
 #define V1_MOUNT "35 31 0:32 / /cg/memory rw,relatime shared:7 - cgroup cgroup rw,memory\n"
 #define V2_MOUNT "41 31 0:38 / /cg/unified rw,relatime - cgroup2 cgroup2 rw\n"
 
@@ -105,7 +105,8 @@ static void a_container_sees_the_limit_of_its_mount_root(void **state)
 {
     (void)state;
     put("proc/meminfo", MEMINFO);
-    put("proc/self/mountinfo", "35 31 0:32 /docker/abc /cg/memory ro - cgroup cgroup rw,memory,cpu\n");
+    put("proc/self/mountinfo",
+        "35 31 0:32 /docker/abc /cg/memory ro - cgroup cgroup rw,memory,cpu\n");
     put("proc/self/cgroup", "4:cpu,memory:/docker/abc/x\n");
     put("cg/memory/memory.limit_in_bytes", "536870912\n");
     assert_int_equal(read_mem(), GIB / 2);
