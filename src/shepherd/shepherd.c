@@ -3,6 +3,8 @@
  * One thread, three descriptors: signals, the listening socket, the node daemon. It depends on no other
  * daemon to live: without a node daemon it goes on, keeps what has ended, and tells the next one that
  * connects (the newest wins). It goes when told to and empty, or after a minute alone with nothing. */
+#include "config.h"
+
 #include <fcntl.h>
 #include <getopt.h>
 #include <poll.h>
