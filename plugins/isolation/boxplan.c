@@ -8,11 +8,27 @@
 #include <string.h>
 #include <sys/resource.h>
 
+static int has_option(const char *list, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (const char *at = list; at != NULL && *at != '\0';) {
+        size_t n = strcspn(at, ",");
+        if (n == len && strncmp(at, name, n) == 0)
+            return 1;
+        at += n + (at[n] == ',');
+    }
+    return 0;
+}
+
+/* A directory is where it is already; nothing can be put elsewhere or made read-only here. */
 static int check_mount(const struct cw_plan_line *l, struct cw_plugin_err *err)
 {
-    if (strcmp(l->a, l->b) == 0)
+    const char *how = has_option(l->c, "ro") ? "read-only mount" : "mount";
+
+    if (strcmp(l->a, l->b) == 0 && !has_option(l->c, "ro"))
         return 0;
-    snprintf(err->text, sizeof(err->text), "mount of %.100s on %.100s needs a private box", l->a,
+    snprintf(err->text, sizeof(err->text), "%s of %.100s on %.100s needs a private box", how, l->a,
              l->b);
     return -EINVAL;
 }

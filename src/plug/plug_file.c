@@ -52,7 +52,7 @@ int cw_plug_file_find(const char *path, const char *family, const char *name, ch
         }
         dir += len + (dir[len] == ':');
     }
-    return cw_fail(err, -ENOENT, "no file %s-%s.so in %s", family, name, path);
+    return cw_fail(err, -ENOENT, "%s-%s.so: not found in %s", family, name, path);
 }
 
 /* The loader's sentence without the file name that our own sentence already begins with. */

@@ -58,8 +58,11 @@ static bool parse_stat(char *text, struct procscan_proc *ret)
     if ((state == 'Z' || state == 'X') && threads <= 1)
         return false;
     *close_paren = '\0';
-    *ret = (struct procscan_proc){
-        .pid = atoi(text), .ppid = ppid, .pgrp = pgrp, .session = session, .start_ticks = start};
+    *ret = (struct procscan_proc){.pid = (pid_t)strtol(text, NULL, 10),
+                                  .ppid = ppid,
+                                  .pgrp = pgrp,
+                                  .session = session,
+                                  .start_ticks = start};
     snprintf(ret->comm, sizeof(ret->comm), "%s", open_paren + 1);
     return true;
 }
@@ -164,7 +167,7 @@ static int remember_old(struct procscan *s, pid_t pid, uint64_t inode)
 static int take_entry(struct procscan *s, const struct linux_dirent64 *d, bool with_old)
 {
     struct procscan_proc p;
-    pid_t pid = atoi(d->d_name);
+    pid_t pid = (pid_t)strtol(d->d_name, NULL, 10);
     int r;
 
     if (pid <= 0 || (!with_old && is_old(s, pid, d->d_ino)) || !read_proc(s, pid, &p))
