@@ -96,7 +96,6 @@ void cw_deps_note_element(struct cw_model *m, struct cw_job *j, uint64_t ordinal
 void cw_deps_drain(struct cw_model *m, int64_t now_ns);
 
 /* job_control.c */
-#define CW_EXIT_DEPENDENCY 242 /* FEATURES-BATCH 2.6 */
 #define CW_WHY_DEPENDENCY "DependencyNeverSatisfied"
 void cw_job_cancel_unmet(struct cw_model *m, struct cw_job *j, int64_t now_ns); /* j is gone afterwards */
 
