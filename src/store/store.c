@@ -29,6 +29,18 @@
 #define MARK_TEXT  "crun-wlm store 1\n" /* of the file store.format: a store was made here */
 #define FULL_BYTES (1024 * 1024) /* an I/O error with less than this free means a full disk */
 
+static const char *const table_names[CW_TABLE_N] = {
+    [CW_TABLE_META] = "meta",
+    [CW_TABLE_JOB] = "job",
+    [CW_TABLE_ATTEMPT] = "attempt",
+    [CW_TABLE_PAYLOAD] = "payload",
+    [CW_TABLE_REQKEY] = "reqkey",
+    [CW_TABLE_NODE] = "node",
+    [CW_TABLE_EVENT] = "event",
+    [CW_TABLE_DONE] = "done",
+    [CW_TABLE_QUARANTINE] = "quarantine",
+};
+
 struct cw_store {
     char *dir;
     int lock_fd;
@@ -59,7 +71,7 @@ static int fail_db(const struct cw_store *s, int code, const char *act, struct c
 static int fail_row(const struct cw_store *s, enum cw_table t, struct cw_error *err)
 {
     return cw_fail_node(err, -EBADMSG, "store %s: table %s: a row fails its checksum", s->dir,
-                        cw_storeenv_table(t));
+                        cw_store_table_name(t));
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -97,7 +109,7 @@ static int open_tables(struct cw_store *s, struct cw_error *err)
     if (rc != 0)
         return fail_db(s, rc, "open tables", err);
     for (int t = 0; t < CW_TABLE_N && rc == 0; t++)
-        rc = mdb_dbi_open(txn, cw_storeenv_table((enum cw_table)t), MDB_CREATE, &s->dbi[t]);
+        rc = mdb_dbi_open(txn, cw_store_table_name((enum cw_table)t), MDB_CREATE, &s->dbi[t]);
     if (rc == 0)
         rc = mdb_txn_commit(txn);
     else
@@ -404,6 +416,12 @@ int cw_store_count(struct cw_store *s, enum cw_table t, uint64_t *ret, struct cw
         return fail_db(s, code, "count", err);
     *ret = st.ms_entries;
     return 0;
+}
+
+const char *cw_store_table_name(enum cw_table t)
+{
+    assert(t < CW_TABLE_N && table_names[t] != NULL);
+    return table_names[t];
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */

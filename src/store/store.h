@@ -27,6 +27,8 @@ enum cw_table {
     CW_TABLE_QUARANTINE, /* rows that could not be read, kept for repair */
     CW_TABLE_N
 };
+/* Its name on disk and for people. */
+const char *cw_store_table_name(enum cw_table t);
 
 struct cw_store;
 enum cw_store_sync { CW_STORE_SYNC_FULL, CW_STORE_SYNC_META, CW_STORE_SYNC_NONE };
@@ -74,7 +76,7 @@ int cw_store_get(struct cw_store *s, enum cw_table t, const void *key, size_t kl
  * or `max` rows (0: all); backwards: key <= from (NULL: last), descending. Rows that fail their
  * checksum go to `bad` with their stored bytes (NULL: skipped) and count too. The pointers hold
  * during the call only and are not aligned. One short read transaction: keep max under 10,000 while
- * the writer runs and continue behind the last key. fn must not call the store. */
+ * the writer runs and continue behind the last key. fn may read the store. */
 typedef bool (*cw_store_row_fn)(const void *key, size_t klen, const void *val, size_t vlen,
                                 void *arg);
 int cw_store_scan(struct cw_store *s, enum cw_table t, const void *from, size_t from_len,

@@ -196,6 +196,28 @@ static void scans_go_both_ways_from_any_key(void **state)
     cw_store_close(s);
 }
 
+static bool see_same_value(const void *key, size_t klen, const void *val, size_t vlen, void *arg)
+{
+    cw_autobuf struct cw_buf again = { 0 };
+    assert_int_equal(cw_store_get(arg, CW_TABLE_EVENT, key, klen, &again, NULL), 1);
+    assert_int_equal(again.len, vlen);
+    assert_memory_equal(again.data, val, vlen);
+    return true;
+}
+
+static void rows_can_be_read_inside_a_scan(void **state)
+{
+    (void)state;
+    struct cw_store *s = open_or_fail(dir);
+    struct cw_batch *b = cw_batch_create();
+    for (uint64_t i = 0; i < 300; i++)
+        put_u64(b, CW_TABLE_EVENT, i, &i, sizeof(i));
+    commit_or_fail(s, b);
+    assert_int_equal(
+        cw_store_scan(s, CW_TABLE_EVENT, NULL, 0, false, 0, see_same_value, NULL, s, NULL), 0);
+    cw_store_close(s);
+}
+
 static void a_hundred_thousand_rows_are_read_in_slices(void **state)
 {
     (void)state;
@@ -443,6 +465,7 @@ int main(void)
         T(deletes_and_replacements_are_stored),
         T(a_value_of_a_megabyte_comes_back),
         T(scans_go_both_ways_from_any_key),
+        T(rows_can_be_read_inside_a_scan),
         T(a_hundred_thousand_rows_are_read_in_slices),
         T(readers_see_whole_commits_while_the_writer_writes),
         T(a_second_process_is_refused_and_told_the_pid),

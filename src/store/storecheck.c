@@ -192,7 +192,7 @@ __attribute__((noreturn)) static void check_in_child(const char *dir, int pipe, 
     mdb_env_stat(env, &st);
     w.rows_max = (w.last_page + 1) * (st.ms_psize / 8); /* a row takes 8 bytes at least */
     for (int t = 0; t < CW_TABLE_N; t++)
-        walk_table(&w, cw_storeenv_table((enum cw_table)t), t);
+        walk_table(&w, cw_store_table_name((enum cw_table)t), t);
     walk_table(&w, "(free pages)", -1);
     send_report(&w, REPORT_DONE, "");
     _exit(0);

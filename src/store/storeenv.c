@@ -1,4 +1,4 @@
-/* The environment: map size, limits, table names.
+/* The environment: map size, limits, errors.
  *
  * The map is fixed at open because mdb_env_set_mapsize moves it under open readers. 1 TiB costs
  * only address space; where `ulimit -v` refuses it a smaller one must do. Test: store_test.c. */
@@ -8,25 +8,8 @@
 
 #include "base/mem.h"
 
-#include <assert.h>
-
-static const char *const table_names[CW_TABLE_N] = {
-    [CW_TABLE_META] = "meta",
-    [CW_TABLE_JOB] = "job",
-    [CW_TABLE_ATTEMPT] = "attempt",
-    [CW_TABLE_PAYLOAD] = "payload",
-    [CW_TABLE_REQKEY] = "reqkey",
-    [CW_TABLE_NODE] = "node",
-    [CW_TABLE_EVENT] = "event",
-    [CW_TABLE_DONE] = "done",
-    [CW_TABLE_QUARANTINE] = "quarantine",
-};
-
-const char *cw_storeenv_table(enum cw_table t)
-{
-    assert(t < CW_TABLE_N && table_names[t] != NULL);
-    return table_names[t];
-}
+#include <errno.h>
+#include <stdint.h>
 
 static int open_with_map(const char *dir, unsigned flags, size_t map_bytes, MDB_env **ret)
 {

@@ -3,11 +3,6 @@
  * Test: store_test.c. */
 #include <lmdb.h>
 
-#include "base/error.h"
-#include "store/store.h"
-
-/* Name of a table's database in the file. */
-const char *cw_storeenv_table(enum cw_table t);
 /* With the largest map that the address space allows; flags as of mdb_env_open. An LMDB code. */
 int cw_storeenv_open(const char *dir, unsigned flags, MDB_env **ret);
 /* The negative errno for an LMDB code (0 for 0). */
