@@ -14,57 +14,95 @@
 
 static const struct cw_option rows[] = {
     /* what runs */
-    {"job-name", 'J', SLURM, "NAME", "name", cw_opt_name, SPEC(name), NULL, "name of the job (default: that of the file or command)"},
-    {"wrap", 0, SLURM, "TEXT", "wrap", cw_opt_text, WISH(wrap), NULL, "run this text with /bin/sh instead of a file"},
-    {"shell", 0, OURS, "PATH", "shell", cw_opt_shell, WISH(shell), NULL, "interpreter for a file that has no #! line"},
-    {"directive-prefix", 0, OURS, "TEXT", "directive-prefix", cw_opt_prefix, WISH(directive_prefix), NULL, "read directives of this kind instead of #CRUN and #SBATCH"},
-    {"chdir", 'D', SLURM, "DIR", "workdir", cw_opt_path, SPEC(workdir), NULL, "directory to run in (default: the current one)"},
+    {"job-name", 'J', SLURM, "NAME", "name", cw_opt_name, SPEC(name), NULL,
+     "name of the job (default: that of the file or command)"},
+    {"wrap", 0, SLURM, "TEXT", "wrap", cw_opt_text, WISH(wrap), NULL,
+     "run this text with /bin/sh instead of a file"},
+    {"shell", 0, OURS, "PATH", "shell", cw_opt_shell, WISH(shell), NULL,
+     "interpreter for a file that has no #! line"},
+    {"directive-prefix", 0, OURS, "TEXT", "directive-prefix", cw_opt_prefix, WISH(directive_prefix), NULL,
+     "read directives of this kind instead of #CRUN and #SBATCH"},
+    {"chdir", 'D', SLURM, "DIR", "workdir", cw_opt_path, SPEC(workdir), NULL,
+     "directory to run in (default: the current one)"},
     {"workdir", 0, OURS, "DIR", "workdir", cw_opt_path, SPEC(workdir), NULL, "the same as --chdir"},
-    {"array", 'a', SLURM, "SPEC[%N]", "array", cw_opt_array, 0, "ARRAY_INX", "one element per index, as in 0-9,20-30:2; at most N at once"},
-    {"dependency", 'd', SLURM, "LIST", "dependency", cw_opt_dependency, 0, NULL, "start after others: afterok:ID[:ID...], afterany:ID, afternotok:ID, joined by commas"},
-    {"hold", 'H', SLURM, NULL, "hold", cw_opt_hold, 0, NULL, "keep the job waiting until it is released"},
+    {"array", 'a', SLURM, "SPEC[%N]", "array", cw_opt_array, 0, "ARRAY_INX",
+     "one element per index, as in 0-9,20-30:2; at most N at once"},
+    {"dependency", 'd', SLURM, "LIST", "dependency", cw_opt_dependency, 0, NULL,
+     "start after others: afterok:ID[:ID...], afterany:ID, afternotok:ID, joined by commas"},
+    {"hold", 'H', SLURM, NULL, "hold", cw_opt_hold, 0, NULL,
+     "keep the job waiting until it is released"},
     /* what it gets */
-    {"ntasks", 'n', SLURM, "N", "ntasks", cw_opt_ntasks, SPEC(ntasks), NULL, "number of tasks (default 1)"},
-    {"cpus-per-task", 'c', SLURM, "N", "cpus-per-task", cw_opt_cpus, 0, NULL, "whole cores per task (default 1)"},
-    {"mem", 0, SLURM, "SIZE", "mem", cw_opt_mem, 0, "MEM_PER_NODE", "memory of the job, MiB without a unit: 4G, 1500M"},
-    {"mem-per-cpu", 0, SLURM, "SIZE", "mem", cw_opt_mem_per_cpu, 0, NULL, "memory per core; replaces --mem of a weaker source"},
+    {"ntasks", 'n', SLURM, "N", "ntasks", cw_opt_ntasks, SPEC(ntasks), NULL,
+     "number of tasks (default 1)"},
+    {"cpus-per-task", 'c', SLURM, "N", "cpus-per-task", cw_opt_cpus, 0, NULL,
+     "whole cores per task (default 1)"},
+    {"mem", 0, SLURM, "SIZE", "mem", cw_opt_mem, 0, "MEM_PER_NODE",
+     "memory of the job, MiB without a unit: 4G, 1500M"},
+    {"mem-per-cpu", 0, SLURM, "SIZE", "mem", cw_opt_mem_per_cpu, 0, NULL,
+     "memory per core; replaces --mem of a weaker source"},
     {"gpus", 'G', SLURM, "[TYPE:]N", "gpus", cw_opt_gpus, 0, NULL, "number of GPUs"},
-    {"gpus-per-node", 0, SLURM, "[TYPE:]N", "gpus", cw_opt_gpus, 0, NULL, "the same as --gpus: a job runs on one node"},
-    {"gres", 0, SLURM, "gpu:[TYPE:]N", "gpus", cw_opt_gres, 0, NULL, "the same as --gpus; no other resources"},
-    {"time", 't', SLURM, "TIME", "time", cw_opt_time, 0, "TIMELIMIT", "time limit: M, M:S, H:M:S, D-H:M:S, 90s, 2h, unlimited"},
+    {"gpus-per-node", 0, SLURM, "[TYPE:]N", "gpus", cw_opt_gpus, 0, NULL,
+     "the same as --gpus: a job runs on one node"},
+    {"gres", 0, SLURM, "gpu:[TYPE:]N", "gpus", cw_opt_gres, 0, NULL,
+     "the same as --gpus; no other resources"},
+    {"time", 't', SLURM, "TIME", "time", cw_opt_time, 0, "TIMELIMIT",
+     "time limit: M, M:S, H:M:S, D-H:M:S, 90s, 2h, unlimited"},
     {"nodes", 'N', SLURM, "1", "nodes", cw_opt_nodes, 0, NULL, "only 1: a job runs on one node"},
-    {"ntasks-per-node", 0, SLURM, "N", "ntasks-per-node", cw_opt_ntasks_per_node, 0, NULL, "number of tasks where --ntasks is not given"},
-    {"partition", 'p', SLURM, "NAME", "partition", cw_opt_word, SPEC(partition), NULL, "partition to run in"},
-    {"queue", 0, OURS, "NAME", "partition", cw_opt_word, SPEC(partition), NULL, "the same as --partition"},
-    {"account", 'A', SLURM, "NAME", "account", cw_opt_word, SPEC(account), NULL, "account to charge"},
-    {"isolation", 0, OURS, "NAME", "isolation", cw_opt_isolation, 0, NULL, "isolation plugin (default: the partition's)"},
-    {"volume", 0, OURS, "SRC:DST[:ro]", "volume", cw_opt_volume, 0, NULL, "make a volume or directory visible at DST; repeatable"},
+    {"ntasks-per-node", 0, SLURM, "N", "ntasks-per-node", cw_opt_ntasks_per_node, 0, NULL,
+     "number of tasks where --ntasks is not given"},
+    {"partition", 'p', SLURM, "NAME", "partition", cw_opt_word, SPEC(partition), NULL,
+     "partition to run in"},
+    {"queue", 0, OURS, "NAME", "partition", cw_opt_word, SPEC(partition), NULL,
+     "the same as --partition"},
+    {"account", 'A', SLURM, "NAME", "account", cw_opt_word, SPEC(account), NULL,
+     "account to charge"},
+    {"isolation", 0, OURS, "NAME", "isolation", cw_opt_isolation, 0, NULL,
+     "isolation plugin (default: the partition's)"},
+    {"volume", 0, OURS, "SRC:DST[:ro]", "volume", cw_opt_volume, 0, NULL,
+     "make a volume or directory visible at DST; repeatable"},
     {"vol", 0, OURS, "SRC:DST[:ro]", "volume", cw_opt_volume, 0, NULL, "the same as --volume"},
-    {"kill-grace", 0, OURS, "SECONDS", "kill-grace", cw_opt_kill_grace, 0, NULL, "time between TERM and KILL"},
-    {"requeue", 0, SLURM, NULL, "requeue", cw_opt_requeue, 0, NULL, "run again after a node failure (default)"},
-    {"no-requeue", 0, SLURM, NULL, "requeue", cw_opt_no_requeue, 0, NULL, "do not run again after a node failure"},
-    {"kill-on-invalid-dep", 0, SLURM, "yes", "kill-on-invalid-dep", cw_opt_invalid_dep, 0, NULL, "only yes: such a job always ends"},
+    {"kill-grace", 0, OURS, "SECONDS", "kill-grace", cw_opt_kill_grace, 0, NULL,
+     "time between TERM and KILL"},
+    {"requeue", 0, SLURM, NULL, "requeue", cw_opt_requeue, 0, NULL,
+     "run again after a node failure (default)"},
+    {"no-requeue", 0, SLURM, NULL, "requeue", cw_opt_no_requeue, 0, NULL,
+     "do not run again after a node failure"},
+    {"kill-on-invalid-dep", 0, SLURM, "yes", "kill-on-invalid-dep", cw_opt_invalid_dep, 0, NULL,
+     "only yes: such a job always ends"},
     /* input, output, environment */
-    {"output", 'o', SLURM, "PATTERN", "output", cw_opt_outpath, SPEC(stdout_path), NULL, "output file, %j = job id (default crun-%j.out); none: discard"},
-    {"error", 'e', SLURM, "PATTERN", "error", cw_opt_outpath, SPEC(stderr_path), NULL, "file for standard error (default: with the output)"},
-    {"input", 'i', SLURM, "PATTERN", "input", cw_opt_outpath, SPEC(stdin_path), NULL, "file for standard input (default: none)"},
-    {"open-mode", 0, SLURM, "append|truncate", "open-mode", cw_opt_open_mode, 0, NULL, "how output files are opened (default append)"},
-    {"env", 0, OURS, "NAME=VALUE", "env", cw_opt_env, 0, NULL, "set a variable in the job; repeatable"},
-    {"export", 0, SLURM, "ALL|NONE|LIST", "export", cw_opt_export, WISH(export_rule), NULL, "which variables the job gets (default ALL); LIST holds NAME and NAME=VALUE"},
+    {"output", 'o', SLURM, "PATTERN", "output", cw_opt_outpath, SPEC(stdout_path), NULL,
+     "output file, %j = job id (default crun-%j.out); none: discard"},
+    {"error", 'e', SLURM, "PATTERN", "error", cw_opt_outpath, SPEC(stderr_path), NULL,
+     "file for standard error (default: with the output)"},
+    {"input", 'i', SLURM, "PATTERN", "input", cw_opt_outpath, SPEC(stdin_path), NULL,
+     "file for standard input (default: none)"},
+    {"open-mode", 0, SLURM, "append|truncate", "open-mode", cw_opt_open_mode, 0, NULL,
+     "how output files are opened (default append)"},
+    {"env", 0, OURS, "NAME=VALUE", "env", cw_opt_env, 0, NULL,
+     "set a variable in the job; repeatable"},
+    {"export", 0, SLURM, "ALL|NONE|LIST", "export", cw_opt_export, WISH(export_rule), NULL,
+     "which variables the job gets (default ALL); LIST holds NAME and NAME=VALUE"},
     /* notes */
     {"comment", 0, SLURM, "TEXT", "comment", cw_opt_note, SPEC(comment), NULL, "kept with the job"},
-    {"label", 0, OURS, "KEY=VALUE", "label", cw_opt_label, 0, NULL, "kept with the job, for selecting; repeatable"},
+    {"label", 0, OURS, "KEY=VALUE", "label", cw_opt_label, 0, NULL,
+     "kept with the job, for selecting; repeatable"},
     /* the command itself */
-    {"wait", 'W', SLURM, NULL, "wait", cw_opt_wish, WISH(wait), NULL, "wait for the end and exit with the job's status"},
-    {"parsable", 0, SLURM, NULL, "parsable", cw_opt_wish, WISH(parsable), NULL, "print the id only"},
+    {"wait", 'W', SLURM, NULL, "wait", cw_opt_wish, WISH(wait), NULL,
+     "wait for the end and exit with the job's status"},
+    {"parsable", 0, SLURM, NULL, "parsable", cw_opt_wish, WISH(parsable), NULL,
+     "print the id only"},
     {"json", 0, OURS, NULL, "json", cw_opt_wish, WISH(json), NULL, "print JSON"},
-    {"test-only", 0, SLURM, NULL, "test-only", cw_opt_wish, WISH(test_only), NULL, "check and show the request, submit nothing"},
-    {"quiet", 'Q', SLURM, NULL, "quiet", cw_opt_wish, WISH(quiet), NULL, "print nothing but errors"},
+    {"test-only", 0, SLURM, NULL, "test-only", cw_opt_wish, WISH(test_only), NULL,
+     "check and show the request, submit nothing"},
+    {"quiet", 'Q', SLURM, NULL, "quiet", cw_opt_wish, WISH(quiet), NULL,
+     "print nothing but errors"},
     {"help", 'h', SLURM, NULL, "help", cw_opt_wish, WISH(help), NULL, "print this text"},
     {"version", 'V', SLURM, NULL, "version", cw_opt_wish, WISH(version), NULL, "print the version"},
 
-#define WARNED(name, letter, argument, why) {name, letter, CW_OPTION_WARNED, argument, name, NULL, 0, NULL, why},
-#define REFUSED(name, letter, argument, why) {name, letter, CW_OPTION_REFUSED, argument, name, NULL, 0, NULL, why},
+#define WARNED(name, letter, argument, why) \
+    {name, letter, CW_OPTION_WARNED, argument, name, NULL, 0, NULL, why},
+#define REFUSED(name, letter, argument, why) \
+    {name, letter, CW_OPTION_REFUSED, argument, name, NULL, 0, NULL, why},
     WARNED("acctg-freq", 0, "LIST", "usage is read from the kernel, not sampled")
     REFUSED("batch", 0, "LIST", "node features cannot be asked for yet")
     REFUSED("bb", 0, "SPEC", "there are no burst buffers")
@@ -85,7 +123,8 @@ static const struct cw_option rows[] = {
     WARNED("delay-boot", 0, "MINUTES", "nodes are not booted for a job")
     WARNED("distribution", 'm', "RULE", "a job runs on one node")
     REFUSED("exclude", 'x', "LIST", "nodes cannot be chosen by name yet")
-    REFUSED("exclusive", 0, "[=user]", "a whole node cannot be asked for yet; cores are never shared")
+    REFUSED("exclusive", 0, "[=user]",
+            "a whole node cannot be asked for yet; cores are never shared")
     REFUSED("export-file", 0, "FILE", "use --env or --export")
     WARNED("extra", 0, "TEXT", "only a site's plugin would read it; use --label or --comment")
     REFUSED("extra-node-info", 'B', "SPEC", "the shape of a node cannot be asked for yet")
@@ -98,7 +137,8 @@ static const struct cw_option rows[] = {
     WARNED("gres-flags", 0, "LIST", "cores near the GPUs are preferred anyway")
     WARNED("hint", 0, "RULE", "whole cores are granted, with all their threads")
     WARNED("ignore-pbs", 0, NULL, "#PBS lines are never read")
-    REFUSED("immediate", 'I', "[=SECONDS]", "a batch job cannot be dropped for not starting at once")
+    REFUSED("immediate", 'I', "[=SECONDS]",
+            "a batch job cannot be dropped for not starting at once")
     WARNED("kill-on-bad-exit", 'K', "[=0|1]", "a batch job has one task that the daemon starts")
     REFUSED("licenses", 'L', "LIST", "licences cannot be counted yet")
     WARNED("mail-type", 0, "LIST", "no mail is sent; use crun-wait")
@@ -127,7 +167,8 @@ static const struct cw_option rows[] = {
     REFUSED("reservation", 0, "NAME", "there are no reservations yet")
     WARNED("resv-ports", 0, "[=N]", "ports are not handed out")
     WARNED("segment", 0, "N", "a job runs on one node")
-    REFUSED("signal", 0, "[B:]SIG[@S]", "an early signal cannot be asked for yet; TERM comes at the time limit, KILL after --kill-grace")
+    REFUSED("signal", 0, "[B:]SIG[@S]",
+            "an early signal cannot be asked for yet; TERM comes at the time limit, KILL after --kill-grace")
     REFUSED("sockets-per-node", 0, "N", "the shape of a node cannot be asked for yet")
     WARNED("spread-job", 0, NULL, "a job runs on one node")
     WARNED("stepmgr", 0, NULL, "there is nothing to switch on")

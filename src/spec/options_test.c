@@ -37,6 +37,7 @@ static const struct row refused[] = {
     {"n", "4x", "option --ntasks: '4x' is not a whole number from 1 to 65536"},
     {"n", "-1", "option --ntasks: '-1' is not a whole number from 1 to 65536"},
     {"n", "99999999999999999999999", "option --ntasks: '99999999999999999999999' is not a whole number from 1 to 65536"},
+    {"G", NULL, "option --gpus: needs a value: [TYPE:]N"},
     {"n", NULL, "option --ntasks: needs a value: N"},
     {"H", "x", "option --hold: takes no value, 'x' was given"},
     {"mem", "0", "option --mem: '0' would mean all memory of a node, which cannot be asked for yet; say how much, as in 4G"},
@@ -152,7 +153,7 @@ static void doc_row(const char *name, char letter, const char *argument, const c
     struct cw_buf *out = arg;
     cw_autobuf struct cw_buf cell = {0};
     if (argument != NULL)
-        cw_buf_addf(&cell, "%s%s", argument[0] == '[' && argument[1] == '=' ? "" : "=", argument);
+        cw_buf_addf(&cell, "%s%s", strncmp(argument, "[=", 2) == 0 ? "" : "=", argument);
     cw_buf_add_str(out, "| ");
     if (letter != 0)
         cw_buf_addf(out, "`-%c` ", letter);

@@ -27,6 +27,12 @@ struct cw_option {
     const char *help;     /* what it does, or why it is not carried out */
 };
 
+/* Takes no value, may take one ("--nice" or "--nice=3"), needs one. */
+static inline bool cw_option_may_lack_value(const struct cw_option *o)
+{
+    return o->argument == NULL || (o->argument[0] == '[' && o->argument[1] == '=');
+}
+
 const struct cw_option *cw_option_find(const char *name); /* "time" or "t"; NULL: none */
 const struct cw_option *cw_option_at(size_t i);           /* NULL behind the last */
 /* The known name closest to a mistyped one, or NULL. */

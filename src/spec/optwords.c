@@ -15,7 +15,7 @@ static int fail_at(const char *where, struct cw_error *err, const char *option)
 
 static bool needs_value(const struct cw_option *o)
 {
-    return o != NULL && o->argument != NULL && o->argument[0] != '[';
+    return o != NULL && !cw_option_may_lack_value(o);
 }
 
 static int long_option(struct cw_request *r, char *const *words, size_t n, size_t i,
@@ -101,7 +101,7 @@ static bool says_no(const char *value)
 static int set_from_variable(struct cw_request *r, const struct cw_option *o, const char *variable,
                              const char *value, struct cw_error *err)
 {
-    bool bare = o->argument == NULL || (o->argument[0] == '[' && value[0] == '\0');
+    bool bare = o->argument == NULL || (value[0] == '\0' && cw_option_may_lack_value(o));
     if (o->argument == NULL && says_no(value))
         return 0;
     return cw_request_set(r, o->name, bare ? NULL : value, CW_ORIGIN_ENVIRONMENT, variable, err);

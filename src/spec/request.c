@@ -109,7 +109,7 @@ static int set_option(struct cw_request *r, const struct cw_option *o, const cha
 {
     if (o->argument == NULL && value != NULL)
         return cw_fail(err, -EINVAL, "takes no value, '%s' was given", value);
-    if (o->argument != NULL && o->argument[0] != '[' && value == NULL)
+    if (value == NULL && !cw_option_may_lack_value(o))
         return cw_fail(err, -EINVAL, "needs a value: %s", o->argument);
     if (origin != CW_ORIGIN_COMMAND && is_for_command_line(o))
         return cw_fail(err, -EINVAL, "is for the command line only");

@@ -56,7 +56,9 @@ static void finish(char *const *envp)
 static void test_spellings(void **state)
 {
     (void)state;
-    assert_int_equal(ARGS(W"--ntasks=3", W"-c", W"2", W"-Jname", W"--time", W"10", W"-HQ", W"--", W"cmd"), 9);
+    assert_int_equal(ARGS(W"--ntasks=3", W"-c", W"2", W"-Jname", W"--time", W"10", W"-HQ", W"-G", W"a100:2",
+                          W"--nice", W"--", W"cmd"), 12);
+    assert_int_equal(req.spec->settings->gpus, 2);
     assert_int_equal(req.spec->ntasks, 3);
     assert_int_equal(req.spec->settings->cpus_per_task, 2);
     assert_string_equal(req.spec->name, "name");
