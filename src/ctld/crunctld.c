@@ -1,0 +1,327 @@
+/* crunctld: the controller. Reads the configuration, takes the state directory, loads what is there, opens
+ * its sockets, and then decides, stores, acts and answers, one turn of the loop after the other
+ * (doc/ARCHITECTURE.md). This file is the order of things: coming up, one turn, going down. */
+#include "config.h"
+
+#include <getopt.h>
+#include <signal.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/crashpoint.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "ctld/background.h"
+#include "ctld/ctld.h"
+#include "ctld/cycle.h"
+#include "ctld/deadline.h"
+#include "ctld/diskguard.h"
+#include "ctld/effect.h"
+#include "ctld/instancekey.h"
+#include "ctld/listeners.h"
+#include "ctld/nodelink.h"
+#include "ctld/nodewatch.h"
+#include "ctld/payload.h"
+#include "ctld/recover.h"
+#include "ctld/reqkey.h"
+#include "ctld/retention.h"
+#include "ctld/turn.h"
+#include "ctld/users.h"
+#include "ctld/waiter.h"
+#include "plug/plug.h"
+
+#define STOP_MS 20000u
+
+struct args { const char *conf; bool check, daemonize, verbose; };
+
+static void usage(FILE *to)
+{
+    fputs("Usage: crunctld [-c FILE] [-t] [-f] [--daemonize] [-v]\n"
+          "The controller of crun-wlm.\n\n"
+          "  -c, --config=FILE  configuration (default: $CRUN_CONF, ~/.crun-wlm/crun.conf, " CW_SYSCONFDIR "/crun-wlm/crun.conf)\n"
+          "  -t, --test         check the configuration, print every value with its origin, and exit\n"
+          "  -f, --foreground   stay in the foreground (the default)\n"
+          "      --daemonize    go into the background once ready; the log goes to RUN_DIR/crunctld.log\n"
+          "  -v, --verbose      log debug messages\n"
+          "  -V, --version\n"
+          "  -h, --help\n", to);
+}
+
+static int die(const struct cw_error *err)
+{
+    fprintf(stderr, "crunctld: %s\n", err->text);
+    return 1;
+}
+
+/* Returns -1 to go on, else an exit code. */
+static int parse_args(int argc, char **argv, struct args *a)
+{
+    static const struct option longs[] = {
+        {"config", required_argument, NULL, 'c'}, {"test", no_argument, NULL, 't'}, {"foreground", no_argument, NULL, 'f'},
+        {"daemonize", no_argument, NULL, 'd'},    {"verbose", no_argument, NULL, 'v'}, {"version", no_argument, NULL, 'V'},
+        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
+    };
+    int o;
+    while ((o = getopt_long(argc, argv, "c:tfvVh", longs, NULL)) != -1) {
+        switch (o) {
+        case 'c': a->conf = optarg; break;
+        case 't': a->check = true; break;
+        case 'f': a->daemonize = false; break;
+        case 'd': a->daemonize = true; break;
+        case 'v': a->verbose = true; break;
+        case 'V': printf("crunctld %s\n", PACKAGE_VERSION); return 0;
+        case 'h': usage(stdout); return 0;
+        default: usage(stderr); return 2;
+        }
+    }
+    if (optind < argc) {
+        fprintf(stderr, "crunctld: unexpected argument '%s'\n", argv[optind]);
+        return 2;
+    }
+    return -1;
+}
+
+/* ---- coming up ---------------------------------------------------------------------------------------- */
+
+static void raise_limits(void)
+{
+    struct rlimit r;
+    if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < r.rlim_max) {
+        r.rlim_cur = r.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &r);
+    }
+}
+
+static enum cw_store_sync sync_of(const struct cw_conf *conf)
+{
+    if (strcmp(conf->store_sync, "none") == 0)
+        return CW_STORE_SYNC_NONE;
+    return strcmp(conf->store_sync, "meta") == 0 ? CW_STORE_SYNC_META : CW_STORE_SYNC_FULL;
+}
+
+static int open_state(struct cw_ctld *c, struct cw_error *err)
+{
+    int rc = cw_file_mkdirs(c->conf->state_dir, 0700, err);
+    if (rc == 0)
+        rc = cw_store_open(c->conf->state_dir, sync_of(c->conf), &c->store, err);
+    if (rc == 0)
+        rc = cw_file_mkdirs(c->conf->run_dir, 0755, err);
+    if (rc == 0)
+        rc = cw_instancekey_load(c, err);
+    if (rc == 0)
+        rc = cw_users_load_admins(c, err);
+    return rc;
+}
+
+static void plugin_warning(const char *text, void *arg)
+{
+    (void)arg;
+    cw_log_warn("%s", text);
+}
+
+static int load_plugins(struct cw_ctld *c, struct cw_error *err)
+{
+    static const char *const families[] = {"auth", "sched", "volume", NULL};
+    struct cw_plug *sched;
+    c->plugins = cw_plug_registry_create(c->conf, NULL);
+    int rc = cw_plug_load(c->plugins, "auth", c->conf->auth, &c->auth, err);
+    if (rc == 0)
+        rc = cw_plug_load(c->plugins, "sched", c->conf->sched, &sched, err);
+    if (rc == 0)
+        rc = cw_plug_load_configured(c->plugins, families, plugin_warning, NULL, err);
+    if (rc < 0)
+        return rc;
+    c->policy = (struct cw_pass_policy){.ops = CW_PLUG_OPS(sched, sched), .ctx = cw_plug_ctx(sched), .caps = cw_plug_desc(sched)->caps};
+    return 0;
+}
+
+static void make_parts(struct cw_ctld *c)
+{
+    c->users = cw_users_create(c->loop);
+    c->turn = cw_turn_create(c->loop, c->store);
+    c->reqkeys = cw_reqkeys_create(c->store, c->turn);
+    c->payloads = cw_payloads_create(c->store);
+    c->effects = cw_effects_create(c);
+    c->model = cw_model_create(cw_effects_on, c->effects);
+    c->waits = cw_waits_create(c);
+    c->cycle = cw_cycle_create(c);
+    c->deadline = cw_deadline_create(c);
+    c->disk = cw_diskguard_create(c);
+    c->links = cw_nodelinks_create(c);
+}
+
+static void on_stop_signal(int signo, void *arg)
+{
+    cw_log_info("signal %d: stopping", signo);
+    cw_ctld_stop(arg);
+}
+
+static void end_of_turn(void *arg);
+
+static int come_up(struct cw_ctld *c, struct cw_error *err)
+{
+    c->start_ns = cw_clock_real_ns();
+    c->loop = cw_loop_create();
+    if (c->loop == NULL)
+        return cw_fail_errno(err, -errno, "event loop");
+    int rc = open_state(c, err);
+    if (rc == 0)
+        rc = load_plugins(c, err);
+    if (rc < 0)
+        return rc;
+    make_parts(c);
+    rc = cw_recover(c, err);
+    if (rc == 0)
+        rc = cw_listeners_open(c, err);
+    if (rc < 0)
+        return rc;
+    c->nodewatch = cw_nodewatch_create(c);
+    c->retention = cw_retention_create(c);
+    cw_loop_signal(c->loop, SIGTERM, on_stop_signal, c);
+    cw_loop_signal(c->loop, SIGINT, on_stop_signal, c);
+    cw_loop_on_turn_end(c->loop, end_of_turn, c);
+    cw_deadline_run(c->deadline);
+    cw_cycle_want(c->cycle);
+    return 0;
+}
+
+/* ---- one turn ----------------------------------------------------------------------------------------------- */
+
+/* Decide, store, act, answer. What an answered turn decided in its turn (a cycle, say) goes round again. */
+static void end_of_turn(void *arg)
+{
+    struct cw_ctld *c = arg;
+    do {
+        cw_cycle_end_of_turn(c->cycle);
+        cw_effects_settle(c->effects);
+        cw_turn_end(c->turn);
+    } while (!cw_turn_flying(c->turn) && (!cw_turn_idle(c->turn) || cw_cycle_is_due(c->cycle)));
+    cw_nodelinks_flush(c->links);
+    if (c->stopping && c->busy == 0 && cw_turn_idle(c->turn))
+        cw_loop_stop(c->loop);
+}
+
+/* ---- going down --------------------------------------------------------------------------------------------- */
+
+static void on_stop_late(void *arg)
+{
+    struct cw_ctld *c = arg;
+    struct cw_error err = {0};
+    cw_log_error("stop: the last changes could not be stored in %u s%s%s; nothing of them was acknowledged", STOP_MS / 1000,
+                 cw_turn_failing(c->turn, &err) ? ": " : "", err.text);
+    _exit(1);
+}
+
+void cw_ctld_stop(struct cw_ctld *c)
+{
+    if (c->stopping)
+        return;
+    c->stopping = true;
+    c->stop_timer = cw_loop_timer_open(c->loop, on_stop_late, c);
+    cw_loop_timer_start(c->stop_timer, STOP_MS, 0);
+}
+
+static void go_down(struct cw_ctld *c)
+{
+    cw_loop_timer_close(c->stop_timer);
+    cw_retention_destroy(c->retention);
+    cw_nodewatch_destroy(c->nodewatch);
+    cw_waits_destroy(c->waits);
+    cw_nodelinks_destroy(c->links);
+    cw_listeners_close(c);
+    cw_deadline_destroy(c->deadline);
+    cw_diskguard_destroy(c->disk);
+    cw_cycle_destroy(c->cycle);
+    cw_model_destroy(c->model);
+    cw_effects_destroy(c->effects);
+    cw_payloads_destroy(c->payloads);
+    cw_turn_destroy(c->turn);
+    cw_reqkeys_destroy(c->reqkeys);
+    cw_users_destroy(c->users);
+    cw_plug_registry_destroy(c->plugins);
+    cw_store_close(c->store);
+    cw_loop_destroy(c->loop);
+    free(c->admin_uids);
+    cw_keypair_clear(&c->key);
+    sodium_memzero(c->cluster_key, sizeof c->cluster_key);
+}
+
+/* ---- story ---------------------------------------------------------------------------------------------------- */
+
+static int load_conf(const struct args *a, struct cw_conf **ret, struct cw_error *err)
+{
+    cw_autofree char *path = NULL;
+    int rc = cw_conf_find(a->conf, &path, err);
+    return rc < 0 ? rc : cw_conf_load(path, ret, err);
+}
+
+static int print_conf(const struct cw_conf *conf)
+{
+    cw_autobuf struct cw_buf text = {0};
+    cw_conf_dump(conf, &text);
+    return fputs(cw_buf_str(&text), stdout) < 0 || fflush(stdout) != 0;
+}
+
+static void start_log(const struct cw_conf *conf, const struct args *a)
+{
+    enum cw_log_level level = CW_LOG_INFO;
+    cw_log_parse_level(conf->log_level, &level);
+    cw_log_init("crunctld", a->verbose ? CW_LOG_DEBUG : level);
+}
+
+static int run(struct cw_ctld *c, const struct args *a, struct cw_error *err)
+{
+    cw_autofree char *pid_path = cw_file_join(c->conf->run_dir, "crunctld.pid");
+    cw_autofree char *log_path = cw_file_join(c->conf->run_dir, "crunctld.log");
+    int rc = come_up(c, err);
+    if (rc == 0)
+        rc = cw_background_write_pid(pid_path, err);
+    if (rc == 0 && a->daemonize)
+        rc = cw_background_log_to(log_path, err);
+    if (rc < 0)
+        return rc;
+    cw_log_info("ready: version %s, pid %d, commands at %s, nodes at %s", PACKAGE_VERSION, (int)getpid(), c->conf->client_listen, c->conf->node_listen);
+    cw_background_ready();
+    cw_loop_run(c->loop);
+    unlink(pid_path);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct args a = {0};
+    struct cw_error err = {0};
+    struct cw_ctld c = {0};
+    int rc = parse_args(argc, argv, &a);
+    if (rc >= 0)
+        return rc;
+    if (sodium_init() < 0) {
+        fprintf(stderr, "crunctld: libsodium does not start\n");
+        return 1;
+    }
+    if (load_conf(&a, &c.conf, &err) < 0)
+        return die(&err);
+    if (a.check) {
+        rc = print_conf(c.conf);
+        cw_conf_destroy(c.conf);
+        return rc;
+    }
+    if (a.daemonize && cw_background_enter(&err) < 0)
+        return die(&err);
+    signal(SIGPIPE, SIG_IGN);
+    raise_limits();
+    cw_crashpoint_init();
+    start_log(c.conf, &a);
+    rc = run(&c, &a, &err);
+    go_down(&c);
+    cw_conf_destroy(c.conf);
+    if (rc < 0)
+        return die(&err);
+    cw_log_info("stopped");
+    return 0;
+}

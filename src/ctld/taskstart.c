@@ -1,0 +1,76 @@
+/* taskstart.c: what a node is told. Sent again after a lost link, so it is always built anew from memory
+ * and store and never kept. Tested by the component test. */
+#include "ctld/taskstart.h"
+
+#include "ctld/payload.h"
+#include "model/node.h"
+#include "proto/walk.h"
+
+static void start_array(Cw__TaskStart *t, const struct cw_job *j, uint64_t ordinal)
+{
+    const struct cw_idset *all = &j->array->indices;
+    uint64_t second = 0;
+    t->has_index = t->has_array_count = t->has_array_min = t->has_array_max = t->has_array_step = true;
+    t->index = cw_job_index(j, ordinal);
+    t->array_count = j->count;
+    t->array_min = cw_idset_first(all);
+    t->array_max = all->r[all->n - 1].last;
+    t->array_step = j->count > 1 && cw_idset_nth(all, 1, &second) ? second - t->array_min : 1;
+}
+
+static const char *resolve_isolation(const struct cw_ctld *c, const struct cw_job *j, const struct cw_partition *p)
+{
+    if (j->isolation != NULL && j->isolation[0] != '\0')
+        return j->isolation;
+    if (p != NULL && p->isolation != NULL && p->isolation[0] != '\0')
+        return p->isolation;
+    return c->conf->default_isolation;
+}
+
+int cw_taskstart_build(struct cw_ctld *c, uint64_t id, uint32_t attempt, struct cw_arena *a, Cw__TaskStart **ret, struct cw_error *err)
+{
+    struct cw_attempt *at = cw_model_attempt(c->model, id);
+    if (at == NULL || at->attempt != attempt || at->job == NULL || at->rec->state != CW__STATE__STARTING)
+        return cw_fail(err, -ENOENT, "attempt %u is not about to start", attempt);
+    const struct cw_job *j = at->job;
+    ProtobufCMessage *m;
+    int rc = cw_walk_unpack(&cw__job_record__descriptor, j->spec_packed, j->spec_len, a, &m, err);
+    if (rc < 0)
+        return rc;
+    const Cw__JobRecord *rec = (const Cw__JobRecord *)m;
+    if (rec->payload_hash.len != 32)
+        return cw_fail(err, -EBADMSG, "payload hash has %zu bytes", rec->payload_hash.len);
+    const Cw__Payload *payload;
+    rc = cw_payloads_get(c->payloads, rec->payload_hash.data, &payload, err);
+    if (rc < 0)
+        return rc == -ENOENT ? cw_fail(err, -EBADMSG, "its payload is not in the store") : rc;
+
+    Cw__TaskStart *t = cw_arena_alloc(a, sizeof *t);
+    cw__task_start__init(t);
+    t->key = cw_arena_alloc(a, sizeof *t->key);
+    cw__task_key__init(t->key);
+    t->key->id = id;
+    t->key->attempt = attempt;
+    t->spec = rec->spec;
+    t->owner = rec->owner;
+    t->payload = (Cw__Payload *)payload;
+    t->grant = at->rec->grant;
+    t->job_id = j->id;
+    if (j->is_array)
+        start_array(t, j, at->ordinal);
+    if (j->time_limit_s != UINT64_MAX && j->time_limit_s > 0) {
+        t->has_time_left_ms = true;
+        t->time_left_ms = j->time_limit_s > UINT64_MAX / 1000 ? UINT64_MAX : j->time_limit_s * 1000;
+    }
+    t->kill_grace_ms = j->kill_grace_s > UINT32_MAX / 1000 ? UINT32_MAX : j->kill_grace_s * 1000;
+    const struct cw_partition *p = cw_model_partition(c->model, j->partition);
+    t->partition = p != NULL ? (char *)p->name : NULL;
+    t->cluster = (char *)c->conf->cluster;
+    t->has_submit_ns = true;
+    t->submit_ns = j->submit_ns;
+    t->has_allow_root = true;
+    t->allow_root = c->conf->allow_root_jobs;
+    t->isolation = (char *)resolve_isolation(c, j, p);
+    *ret = t;
+    return 0;
+}
