@@ -106,8 +106,8 @@ static bool stop_at_third(const char *key, void *value, void *arg)
 static void strings_are_compared_by_their_text(void **state)
 {
     struct cw_strtable *t = cw_strtable_create();
-    static char keys[N][16];
-    char same[16];
+    static char keys[N][32];
+    char same[32];
     int seen = 0;
 
     (void)state;
