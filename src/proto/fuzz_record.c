@@ -11,15 +11,16 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const ProtobufCMessageDescriptor *const types[] = {
-    &cw__job_record__descriptor,     &cw__attempt_record__descriptor, &cw__node_record__descriptor,
-    &cw__event_record__descriptor,   &cw__payload__descriptor,        &cw__submit_request__descriptor,
-    &cw__jobs_request__descriptor,   &cw__jobs_reply__descriptor,     &cw__record_batch__descriptor,
-    &cw__node_hello__descriptor,     &cw__node_welcome__descriptor,   &cw__log_request__descriptor,
-    &cw__log_reply__descriptor,      &cw__ticket_body__descriptor,    &cw__task_start__descriptor,
-    &cw__task_end__descriptor,       &cw__failure__descriptor,
+    &cw__job_record__descriptor,   &cw__attempt_record__descriptor, &cw__node_record__descriptor,
+    &cw__event_record__descriptor, &cw__payload__descriptor,        &cw__submit_request__descriptor,
+    &cw__jobs_request__descriptor, &cw__jobs_reply__descriptor,     &cw__record_batch__descriptor,
+    &cw__node_hello__descriptor,   &cw__node_welcome__descriptor,   &cw__log_request__descriptor,
+    &cw__log_reply__descriptor,    &cw__ticket_body__descriptor,    &cw__task_start__descriptor,
+    &cw__task_end__descriptor,     &cw__failure__descriptor,
 };
 
-static void check(const ProtobufCMessageDescriptor *d, const uint8_t *p, size_t n, struct cw_arena *a)
+static void check(const ProtobufCMessageDescriptor *d, const uint8_t *p, size_t n,
+                  struct cw_arena *a)
 {
     ProtobufCMessage *m, *again;
     struct cw_error err;
@@ -33,7 +34,8 @@ static void check(const ProtobufCMessageDescriptor *d, const uint8_t *p, size_t 
     if (cw_walk_unpack(d, first.data, first.len, a, &again, &err) < 0)
         abort();
     cw_walk_pack(again, &second);
-    if (first.len != second.len || (first.len > 0 && memcmp(first.data, second.data, first.len) != 0))
+    if (first.len != second.len ||
+        (first.len > 0 && memcmp(first.data, second.data, first.len) != 0))
         abort();
     json_t *j = cw_walk_json(m);
     if (j == NULL)

@@ -66,11 +66,22 @@ static json_t *u64_json(uint64_t v)
     return json_string(text);
 }
 
+/* How many bytes a sequence has that begins so; 0: none begins so. */
+static size_t utf8_want(unsigned char first)
+{
+    if (first < 0x80)
+        return 1;
+    if (first >= 0xc2 && first < 0xe0)
+        return 2;
+    if (first >= 0xe0 && first < 0xf0)
+        return 3;
+    return first >= 0xf0 && first < 0xf5 ? 4 : 0;
+}
+
 /* Length of the UTF-8 sequence at p (RFC 3629), 0 when there is none. */
 static size_t utf8_len(const unsigned char *p)
 {
-    size_t n = *p < 0x80 ? 1 : *p >= 0xc2 && *p < 0xe0 ? 2 : (*p & 0xf0) == 0xe0 ? 3
-             : *p >= 0xf0 && *p < 0xf5 ? 4 : 0;
+    size_t n = utf8_want(*p);
     for (size_t i = 1; i < n; i++)
         if ((p[i] & 0xc0) != 0x80)
             return 0;

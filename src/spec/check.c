@@ -17,7 +17,8 @@ uint32_t cw_spec_ntasks(const Cw__JobSpec *s)
 
 uint32_t cw_spec_cores(const Cw__JobSpec *s)
 {
-    uint32_t cpus = s->settings != NULL && s->settings->has_cpus_per_task ? s->settings->cpus_per_task : 1;
+    uint32_t cpus =
+        s->settings != NULL && s->settings->has_cpus_per_task ? s->settings->cpus_per_task : 1;
     uint32_t cores;
     return __builtin_mul_overflow(cw_spec_ntasks(s), cpus, &cores) ? UINT32_MAX : cores;
 }
@@ -40,7 +41,10 @@ static int check_text(const char *what, const char *text, rule_fn *rule, struct 
 
 static int check_texts(const Cw__JobSpec *s, struct cw_error *err)
 {
-    const struct { const char *what, *text; rule_fn *rule; } rows[] = {
+    const struct {
+        const char *what, *text;
+        rule_fn *rule;
+    } rows[] = {
         {"job name", s->name, cw_field_name},
         {"partition", s->partition, cw_field_word},
         {"account", s->account, cw_field_word},
@@ -62,27 +66,35 @@ static int check_texts(const Cw__JobSpec *s, struct cw_error *err)
     return 0;
 }
 
-static int check_range(const char *what, uint64_t v, uint64_t min, uint64_t max, struct cw_error *err)
+static int check_range(const char *what, uint64_t v, uint64_t min, uint64_t max,
+                       struct cw_error *err)
 {
     if (v >= min && v <= max)
         return 0;
-    return cw_fail(err, -EINVAL, "%s: %" PRIu64 " is not from %" PRIu64 " to %" PRIu64, what, v, min, max);
+    return cw_fail(err, -EINVAL, "%s: %" PRIu64 " is not from %" PRIu64 " to %" PRIu64, what, v,
+                   min, max);
 }
 
 static int check_numbers(const Cw__JobSpec *s, struct cw_error *err)
 {
     const Cw__Settings *t = s->settings;
-    const struct { const char *what; bool has; uint64_t v, min, max; } rows[] = {
+    const struct {
+        const char *what;
+        bool has;
+        uint64_t v, min, max;
+    } rows[] = {
         {"number of tasks", s->has_ntasks, s->ntasks, 1, CW_FIELD_MAX_TASKS},
         {"time limit in seconds", s->has_time_limit_s, s->time_limit_s, 1, UINT64_MAX},
         {"kill grace in seconds", s->has_kill_grace_s, s->kill_grace_s, 0, CW_FIELD_MAX_GRACE_S},
-        {"cores per task", t && t->has_cpus_per_task, t ? t->cpus_per_task : 0, 1, CW_FIELD_MAX_CPUS},
+        {"cores per task", t && t->has_cpus_per_task, t ? t->cpus_per_task : 0, 1,
+         CW_FIELD_MAX_CPUS},
         {"memory in bytes", t && t->has_mem_bytes, t ? t->mem_bytes : 0, 1, INT64_MAX},
         {"number of GPUs", t && t->has_gpus, t ? t->gpus : 0, 0, CW_FIELD_MAX_GPUS},
         {"number of cores", true, cw_spec_cores(s), 1, CW_CHECK_MAX_CORES},
     };
     for (size_t i = 0; i < CW_ARRAY_LEN(rows); i++) {
-        int r = rows[i].has ? check_range(rows[i].what, rows[i].v, rows[i].min, rows[i].max, err) : 0;
+        int r =
+            rows[i].has ? check_range(rows[i].what, rows[i].v, rows[i].min, rows[i].max, err) : 0;
         if (r < 0)
             return r;
     }
@@ -94,7 +106,8 @@ static int check_volume(const Cw__VolumeUse *v, struct cw_error *err)
 {
     if (v->source == NULL || v->target == NULL)
         return cw_fail(err, -EINVAL, "volume: source and target are both needed");
-    int r = check_text("volume", v->source, v->source[0] == '/' ? cw_field_target : cw_field_word, err);
+    int r =
+        check_text("volume", v->source, v->source[0] == '/' ? cw_field_target : cw_field_word, err);
     return r < 0 ? r : check_text("volume", v->target, cw_field_target, err);
 }
 
@@ -151,11 +164,13 @@ int cw_check_dependency_kind(Cw__DependencyKind k, struct cw_error *err)
     case CW__DEPENDENCY_KIND__AFTERNOTOK:
         return 0;
     case CW__DEPENDENCY_KIND__AFTER:
-        return cw_fail(err, -EINVAL, "after is not carried out: use afterok, afterany or afternotok");
+        return cw_fail(err, -EINVAL,
+                       "after is not carried out: use afterok, afterany or afternotok");
     case CW__DEPENDENCY_KIND__AFTERCORR:
         return cw_fail(err, -EINVAL, "aftercorr is not carried out: use afterok");
     case CW__DEPENDENCY_KIND__SINGLETON:
-        return cw_fail(err, -EINVAL, "singleton is not carried out: use afterany with the job's id");
+        return cw_fail(err, -EINVAL,
+                       "singleton is not carried out: use afterany with the job's id");
     default:
         return cw_fail(err, -EINVAL, "kind %d is not known", (int)k);
     }
@@ -198,10 +213,12 @@ static int check_payload(const Cw__Payload *p, struct cw_error *err)
     if (!p->has_script && p->argv[0][0] == '\0')
         return cw_fail(err, -EINVAL, "command: its name is empty");
     if (p->n_env > CW_CHECK_MAX_ENV)
-        return cw_fail(err, -E2BIG, "environment: %zu variables, at most %u", p->n_env, CW_CHECK_MAX_ENV);
+        return cw_fail(err, -E2BIG, "environment: %zu variables, at most %u", p->n_env,
+                       CW_CHECK_MAX_ENV);
     if (bytes > CW_CHECK_MAX_PAYLOAD)
-        return cw_fail(err, -E2BIG, "script, arguments and environment: %zu bytes together, at most %u",
-                       bytes, CW_CHECK_MAX_PAYLOAD);
+        return cw_fail(err, -E2BIG,
+                       "script, arguments and environment: %zu bytes together, at most %u", bytes,
+                       CW_CHECK_MAX_PAYLOAD);
     for (size_t i = 0; i < p->n_env; i++) {
         const char *eq = strchr(p->env[i], '=');
         if (eq == NULL || eq == p->env[i])

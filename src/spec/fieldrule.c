@@ -76,7 +76,8 @@ int cw_field_label(const char *pair, struct cw_error *err)
     if (eq == NULL)
         return cw_fail(err, -EINVAL, "'%s' has no '=', KEY=VALUE is expected", pair);
     if (eq == pair || eq - pair > 63 || !all_of(pair, (size_t)(eq - pair), "._/-"))
-        return cw_fail(err, -EINVAL, "'%.*s' is not a label's key (1 to 63 letters, digits or ._/-)",
+        return cw_fail(err, -EINVAL,
+                       "'%.*s' is not a label's key (1 to 63 letters, digits or ._/-)",
                        (int)(eq - pair), pair);
     return check_text(eq + 1, 0, 256, err);
 }
@@ -96,7 +97,8 @@ int cw_field_target(const char *path, struct cw_error *err)
     return 0;
 }
 
-int cw_field_count(const char *text, uint64_t min, uint64_t max, uint64_t *ret, struct cw_error *err)
+int cw_field_count(const char *text, uint64_t min, uint64_t max, uint64_t *ret,
+                   struct cw_error *err)
 {
     uint64_t v = 0;
     const char *p = text;
@@ -105,8 +107,8 @@ int cw_field_count(const char *text, uint64_t min, uint64_t max, uint64_t *ret, 
         fits = !__builtin_mul_overflow(v, 10u, &v) &&
                !__builtin_add_overflow(v, (uint64_t)(*p - '0'), &v);
     if (p == text || *p != '\0' || !fits || v < min || v > max)
-        return cw_fail(err, -EINVAL, "'%s' is not a whole number from %" PRIu64 " to %" PRIu64, text,
-                       min, max);
+        return cw_fail(err, -EINVAL, "'%s' is not a whole number from %" PRIu64 " to %" PRIu64,
+                       text, min, max);
     *ret = v;
     return 0;
 }

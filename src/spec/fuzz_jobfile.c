@@ -25,7 +25,8 @@ static void parse(const void *text, size_t n, bool shell)
         if (cw_check_spec(r.spec, r.payload, &err) != 0)
             abort();
         cw_walk_pack(&r.spec->base, &packed);
-        if (cw_walk_unpack(&cw__job_spec__descriptor, packed.data, packed.len, a, &again, &err) != 0)
+        int rc = cw_walk_unpack(&cw__job_spec__descriptor, packed.data, packed.len, a, &again, &err);
+        if (rc != 0)
             abort();
     }
     cw_request_fini(&r);

@@ -12,7 +12,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = cw_xstrndup((const char *)data, size);
-    struct cw_outpath_vars v = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT32_MAX, "us/er", "..", "host"};
+    struct cw_outpath_vars v = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT32_MAX,
+                                "us/er",    "..",       "host"};
     cw_autobuf struct cw_buf out = {0};
     int checked = cw_outpath_check(text, NULL);
     int expanded = cw_outpath_expand(text, "/w", &v, &out, NULL);

@@ -19,7 +19,8 @@ struct build {
 };
 
 /* crun and slurm: names without prefix; slurm may hold several, separated by blanks, or be NULL. */
-__attribute__((format(printf, 4, 5)))
+static void put(struct build *b, const char *crun, const char *slurm, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
 static void put(struct build *b, const char *crun, const char *slurm, const char *fmt, ...)
 {
     va_list ap;
@@ -91,7 +92,8 @@ static void put_place(struct build *b, const Cw__TaskStart *t, const struct cw_j
     put(b, "LOCALID", "LOCALID", "0");
     put(b, "NTASKS", "NTASKS NPROCS TASKS_PER_NODE", "%u", cw_spec_ntasks(t->spec));
     put(b, "CPUS_ON_NODE", "CPUS_ON_NODE JOB_CPUS_PER_NODE", "%" PRIu64, count_of(t->grant->cpus));
-    put(b, "CPUS_PER_TASK", "CPUS_PER_TASK", "%u", cw_spec_cores(t->spec) / cw_spec_ntasks(t->spec));
+    put(b, "CPUS_PER_TASK", "CPUS_PER_TASK", "%u",
+        cw_spec_cores(t->spec) / cw_spec_ntasks(t->spec));
     put(b, "CPUSET", NULL, "%s", t->grant->cpus);
     put(b, "MEM_BYTES", NULL, "%" PRIu64, t->grant->mem_bytes);
     put(b, NULL, "MEM_PER_NODE", "%" PRIu64, t->grant->mem_bytes / (1024 * 1024));
@@ -158,7 +160,8 @@ static bool may_be_owned(const char *pair)
            strncmp(pair, "TMPDIR=", 7) == 0 || strncmp(pair, "PWD=", 4) == 0;
 }
 
-static void add_missing(struct cw_strv *ret, const Cw__Payload *p, const char *name, const char *value)
+static void add_missing(struct cw_strv *ret, const Cw__Payload *p, const char *name,
+                        const char *value)
 {
     if (value != NULL && user_value(p, name) == NULL)
         cw_strv_add_take(ret, cw_xasprintf("%s=%s", name, value));

@@ -192,7 +192,8 @@ static size_t any_directive(const struct line *l, const char *prefix, bool *ret_
 static void warn_missing_blank(struct cw_request *r, const char *name, const struct line *l,
                                const char *prefix)
 {
-    const char *const both[] = {prefix != NULL ? prefix : "#CRUN", prefix != NULL ? NULL : "#SBATCH"};
+    const char *const both[] = {prefix != NULL ? prefix : "#CRUN",
+                                prefix != NULL ? NULL : "#SBATCH"};
     for (size_t i = 0; i < CW_ARRAY_LEN(both) && both[i] != NULL; i++) {
         size_t n = strlen(both[i]);
         if (l->len > n && memcmp(l->text, both[i], n) == 0 && l->text[n] == '-')
@@ -227,8 +228,8 @@ static int apply_words(struct cw_request *r, const char *name, const struct line
     return 0;
 }
 
-static int apply_directive(struct cw_request *r, const char *name, const struct line *l, size_t skip,
-                           struct cw_error *err)
+static int apply_directive(struct cw_request *r, const char *name, const struct line *l,
+                           size_t skip, struct cw_error *err)
 {
     struct words w = {0};
     int rc;
@@ -246,8 +247,8 @@ static int apply_directive(struct cw_request *r, const char *name, const struct 
 }
 
 /* The commonest silent mistake of all: a directive that nobody reads. */
-static void warn_late(struct cw_request *r, const char *name, const struct line *l, size_t first_command,
-                      size_t count)
+static void warn_late(struct cw_request *r, const char *name, const struct line *l,
+                      size_t first_command, size_t count)
 {
     if (count <= MAX_LATE_WARNINGS)
         cw_request_warn(r, "%s:%zu: directive ignored: it comes after the first command (line %zu)",

@@ -25,17 +25,17 @@ struct cw_request {
     Cw__Payload *payload;
     /* client-side wishes that do not go into the spec */
     bool wait, parsable, json, test_only, quiet, help, version;
-    const char *wrap;         /* --wrap text */
-    const char *export_rule;  /* ALL, NONE, or a list; NULL: ALL for batch */
-    const char *shell;        /* --shell PATH for files without #! */
+    const char *wrap;             /* --wrap text */
+    const char *export_rule;      /* ALL, NONE, or a list; NULL: ALL for batch */
+    const char *shell;            /* --shell PATH for files without #! */
     const char *directive_prefix; /* --directive-prefix; NULL: #CRUN and #SBATCH */
-    const char *source;       /* the job file's name, set by cw_jobfile_parse */
-    bool saw_sbatch;          /* a #SBATCH directive was used */
-    bool saw_dashes;          /* "--" ended the options: what follows is a command, not a job file */
-    struct cw_strv env_set;   /* --env K=V, merged by key (after cw_request_finish) */
-    struct cw_strv warnings;  /* one sentence each */
-    struct cw_strv origins;   /* "time=1:00:00 (line 4)" (after cw_request_finish) */
-    uint64_t mem_per_cpu;     /* --mem-per-cpu, folded into mem_bytes by cw_request_finish */
+    const char *source;           /* the job file's name, set by cw_jobfile_parse */
+    bool saw_sbatch;              /* a #SBATCH directive was used */
+    bool saw_dashes;         /* "--" ended the options: what follows is a command, not a job file */
+    struct cw_strv env_set;  /* --env K=V, merged by key (after cw_request_finish) */
+    struct cw_strv warnings; /* one sentence each */
+    struct cw_strv origins;  /* "time=1:00:00 (line 4)" (after cw_request_finish) */
+    uint64_t mem_per_cpu;    /* --mem-per-cpu, folded into mem_bytes by cw_request_finish */
     uint32_t ntasks_per_node; /* --ntasks-per-node, folded into ntasks */
     size_t n_items;
     struct cw_request_item *items, **items_end; /* every value given, with its origin */
@@ -62,12 +62,14 @@ int cw_request_environ(struct cw_request *r, char *const *envp, bool sbatch, str
 /* Completes the request after all sources: script of --wrap, name, env by export rule (job variables
  * CRUN_... but CRUN_CONF, SLURM_... and SBATCH_... of a parent are never inherited), mem, workdir; then
  * cw_check_spec. Call once. spec.submit_host is the caller's to set. */
-int cw_request_finish(struct cw_request *r, char *const *envp, const char *cwd, struct cw_error *err);
-void cw_request_warn(struct cw_request *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int cw_request_finish(struct cw_request *r, char *const *envp, const char *cwd,
+                      struct cw_error *err);
+void cw_request_warn(struct cw_request *r, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 
 void cw_options_help(struct cw_buf *out); /* the option part of --help */
 /* Each row in table order. letter 0: none; argument NULL: none, "[=...]": optional. status: "ours",
  * "supported" (as in Slurm), "warned" (ignored with one warning), "refused". */
-void cw_options_each(void (*fn)(const char *name, char letter, const char *argument, const char *help,
-                                const char *status, void *arg),
+void cw_options_each(void (*fn)(const char *name, char letter, const char *argument,
+                                const char *help, const char *status, void *arg),
                      void *arg);

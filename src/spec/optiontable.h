@@ -61,5 +61,6 @@ cw_option_fn cw_opt_hold, cw_opt_wish, cw_opt_name, cw_opt_word, cw_opt_note, cw
     cw_opt_prefix, cw_opt_text;
 
 /* requestenv.c: payload.env from envp by the export rule and --env. */
-int cw_request_fold_env(struct cw_request *r, char *const *envp, const char *cwd, struct cw_error *err);
+int cw_request_fold_env(struct cw_request *r, char *const *envp, const char *cwd,
+                        struct cw_error *err);
 int cw_export_check(const char *rule, struct cw_error *err);

@@ -5,7 +5,8 @@
 #include "spec/fieldrule.h"
 #include "spec/optiontable.h"
 
-int cw_opt_env(struct cw_request *r, const struct cw_option *o, const char *value, struct cw_error *err)
+int cw_opt_env(struct cw_request *r, const struct cw_option *o, const char *value,
+               struct cw_error *err)
 {
     (void)r, (void)o;
     return cw_field_variable(value, err);
@@ -19,7 +20,8 @@ int cw_opt_label(struct cw_request *r, const struct cw_option *o, const char *va
 }
 
 /* "SRC:DST[:ro|:rw]" */
-static int parse_volume(struct cw_arena *a, const char *value, Cw__VolumeUse **ret, struct cw_error *err)
+static int parse_volume(struct cw_arena *a, const char *value, Cw__VolumeUse **ret,
+                        struct cw_error *err)
 {
     const char *first = strchr(value, ':');
     if (first == NULL || first == value)
@@ -89,7 +91,8 @@ void cw_option_fold_lists(struct cw_request *r)
         Cw__VolumeUse *v;
         if (i->option->apply == cw_opt_label)
             s->labels[s->n_labels++] = label(r->arena, i);
-        else if (i->option->apply == cw_opt_volume && parse_volume(r->arena, i->value, &v, NULL) == 0)
+        else if (i->option->apply == cw_opt_volume &&
+                 parse_volume(r->arena, i->value, &v, NULL) == 0)
             s->settings->volumes[s->settings->n_volumes++] = v;
         else if (i->option->apply == cw_opt_env)
             cw_strv_add(&r->env_set, i->value);

@@ -21,7 +21,8 @@ static void set_text(void *base, const struct cw_option *o, struct cw_arena *a, 
 }
 
 /* ---- plain fields of the spec ---- */
-int cw_opt_name(struct cw_request *r, const struct cw_option *o, const char *value, struct cw_error *err)
+int cw_opt_name(struct cw_request *r, const struct cw_option *o, const char *value,
+                struct cw_error *err)
 {
     int rc = cw_field_name(value, err);
     if (rc == 0)
@@ -29,7 +30,8 @@ int cw_opt_name(struct cw_request *r, const struct cw_option *o, const char *val
     return rc;
 }
 
-int cw_opt_word(struct cw_request *r, const struct cw_option *o, const char *value, struct cw_error *err)
+int cw_opt_word(struct cw_request *r, const struct cw_option *o, const char *value,
+                struct cw_error *err)
 {
     int rc = cw_field_word(value, err);
     if (rc == 0)
@@ -37,7 +39,8 @@ int cw_opt_word(struct cw_request *r, const struct cw_option *o, const char *val
     return rc;
 }
 
-int cw_opt_note(struct cw_request *r, const struct cw_option *o, const char *value, struct cw_error *err)
+int cw_opt_note(struct cw_request *r, const struct cw_option *o, const char *value,
+                struct cw_error *err)
 {
     int rc = cw_field_note(value, err);
     if (rc == 0)
@@ -45,7 +48,8 @@ int cw_opt_note(struct cw_request *r, const struct cw_option *o, const char *val
     return rc;
 }
 
-int cw_opt_path(struct cw_request *r, const struct cw_option *o, const char *value, struct cw_error *err)
+int cw_opt_path(struct cw_request *r, const struct cw_option *o, const char *value,
+                struct cw_error *err)
 {
     int rc = cw_field_path(value, err);
     if (rc == 0)
@@ -62,7 +66,8 @@ int cw_opt_outpath(struct cw_request *r, const struct cw_option *o, const char *
     return rc;
 }
 
-int cw_opt_hold(struct cw_request *r, const struct cw_option *o, const char *value, struct cw_error *err)
+int cw_opt_hold(struct cw_request *r, const struct cw_option *o, const char *value,
+                struct cw_error *err)
 {
     UNUSED(o), UNUSED(value), UNUSED(err);
     r->spec->has_hold = 1;
@@ -126,7 +131,8 @@ int cw_opt_ntasks_per_node(struct cw_request *r, const struct cw_option *o, cons
     return 0;
 }
 
-int cw_opt_nodes(struct cw_request *r, const struct cw_option *o, const char *value, struct cw_error *err)
+int cw_opt_nodes(struct cw_request *r, const struct cw_option *o, const char *value,
+                 struct cw_error *err)
 {
     UNUSED(r), UNUSED(o);
     if (strcmp(value, "1") != 0 && strcmp(value, "1-1") != 0)
@@ -134,7 +140,8 @@ int cw_opt_nodes(struct cw_request *r, const struct cw_option *o, const char *va
     return 0;
 }
 
-int cw_opt_cpus(struct cw_request *r, const struct cw_option *o, const char *value, struct cw_error *err)
+int cw_opt_cpus(struct cw_request *r, const struct cw_option *o, const char *value,
+                struct cw_error *err)
 {
     UNUSED(o);
     uint64_t n;
@@ -152,11 +159,13 @@ static int parse_mem(const char *value, uint64_t *ret, struct cw_error *err)
     if (rc == 0 && *ret == 0)
         return cw_fail(err, -EINVAL,
                        "'%s' would mean all memory of a node, which cannot be asked for yet; "
-                       "say how much, as in 4G", value);
+                       "say how much, as in 4G",
+                       value);
     return rc;
 }
 
-int cw_opt_mem(struct cw_request *r, const struct cw_option *o, const char *value, struct cw_error *err)
+int cw_opt_mem(struct cw_request *r, const struct cw_option *o, const char *value,
+               struct cw_error *err)
 {
     UNUSED(o);
     uint64_t bytes;
@@ -183,7 +192,8 @@ int cw_opt_mem_per_cpu(struct cw_request *r, const struct cw_option *o, const ch
     return 0;
 }
 
-int cw_opt_time(struct cw_request *r, const struct cw_option *o, const char *value, struct cw_error *err)
+int cw_opt_time(struct cw_request *r, const struct cw_option *o, const char *value,
+                struct cw_error *err)
 {
     UNUSED(o);
     uint64_t s;
@@ -229,13 +239,15 @@ static int set_gpus(struct cw_request *r, const char *value, struct cw_error *er
     return 0;
 }
 
-int cw_opt_gpus(struct cw_request *r, const struct cw_option *o, const char *value, struct cw_error *err)
+int cw_opt_gpus(struct cw_request *r, const struct cw_option *o, const char *value,
+                struct cw_error *err)
 {
     UNUSED(o);
     return set_gpus(r, value, err);
 }
 
-int cw_opt_gres(struct cw_request *r, const struct cw_option *o, const char *value, struct cw_error *err)
+int cw_opt_gres(struct cw_request *r, const struct cw_option *o, const char *value,
+                struct cw_error *err)
 {
     UNUSED(o);
     if (strcmp(value, "none") == 0 || strcmp(value, "gpu") == 0)
@@ -246,7 +258,8 @@ int cw_opt_gres(struct cw_request *r, const struct cw_option *o, const char *val
 }
 
 /* ---- arrays, dependencies, isolation ---- */
-int cw_opt_array(struct cw_request *r, const struct cw_option *o, const char *value, struct cw_error *err)
+int cw_opt_array(struct cw_request *r, const struct cw_option *o, const char *value,
+                 struct cw_error *err)
 {
     UNUSED(o);
     const char *percent = strchr(value, '%');
@@ -314,14 +327,16 @@ int cw_opt_isolation(struct cw_request *r, const struct cw_option *o, const char
 }
 
 /* ---- wishes of the command ---- */
-int cw_opt_wish(struct cw_request *r, const struct cw_option *o, const char *value, struct cw_error *err)
+int cw_opt_wish(struct cw_request *r, const struct cw_option *o, const char *value,
+                struct cw_error *err)
 {
     UNUSED(value), UNUSED(err);
     *(bool *)((char *)r + o->offset) = true;
     return 0;
 }
 
-int cw_opt_text(struct cw_request *r, const struct cw_option *o, const char *value, struct cw_error *err)
+int cw_opt_text(struct cw_request *r, const struct cw_option *o, const char *value,
+                struct cw_error *err)
 {
     UNUSED(err);
     set_text(r, o, r->arena, value);

@@ -94,7 +94,8 @@ int cw_request_args(struct cw_request *r, int argc, char *const *argv, int *ret_
 /* ---- environment ---- */
 static bool says_no(const char *value)
 {
-    return strcmp(value, "0") == 0 || strcasecmp(value, "no") == 0 || strcasecmp(value, "false") == 0;
+    return strcmp(value, "0") == 0 || strcasecmp(value, "no") == 0 ||
+           strcasecmp(value, "false") == 0;
 }
 
 /* A variable cannot be without a value, so an option that takes none is switched by yes and no. */
@@ -140,8 +141,8 @@ static bool is_sbatch_name(const struct cw_option *o, const char *name, size_t l
 }
 
 /* SBATCH_ variables that name no option belong to somebody else. */
-static int sbatch_variable(struct cw_request *r, const char *variable, size_t len, const char *value,
-                           struct cw_error *err)
+static int sbatch_variable(struct cw_request *r, const char *variable, size_t len,
+                           const char *value, struct cw_error *err)
 {
     cw_autofree char *whole = cw_xstrndup(variable, len);
     const struct cw_option *o;

@@ -19,5 +19,7 @@ struct cw_outpath_vars {
 };
 int cw_outpath_check(const char *pattern, struct cw_error *err); /* unknown %q: -EINVAL */
 /* Relative results are put behind workdir. -EINVAL as above, -ENAMETOOLONG. */
-int cw_outpath_expand(const char *pattern, const char *workdir, const struct cw_outpath_vars *v, struct cw_buf *ret, struct cw_error *err);
-const char *cw_outpath_default(bool array, bool slurm); /* "crun-%j.out", "crun-%A_%a.out", "slurm-..." */
+int cw_outpath_expand(const char *pattern, const char *workdir, const struct cw_outpath_vars *v,
+                      struct cw_buf *ret, struct cw_error *err);
+/* "crun-%j.out", "crun-%A_%a.out", "slurm-..." */
+const char *cw_outpath_default(bool array, bool slurm);

@@ -225,7 +225,8 @@ static int fold_ntasks(struct cw_request *r, struct cw_error *err)
     if (r->ntasks_per_node == 0)
         return 0;
     if (r->spec->has_ntasks && r->spec->ntasks > r->ntasks_per_node)
-        return cw_fail(err, -EINVAL, "option --ntasks-per-node: %u tasks do not fit on one node at %u each",
+        return cw_fail(err, -EINVAL,
+                       "option --ntasks-per-node: %u tasks do not fit on one node at %u each",
                        r->spec->ntasks, r->ntasks_per_node);
     if (!r->spec->has_ntasks) {
         r->spec->has_ntasks = 1;
@@ -239,8 +240,8 @@ static void fold_workdir(struct cw_request *r, const char *cwd)
     if (r->spec->workdir == NULL)
         r->spec->workdir = cw_arena_strdup(r->arena, cwd);
     else if (r->spec->workdir[0] != '/')
-        r->spec->workdir = cw_arena_printf(r->arena, "%s/%s", strcmp(cwd, "/") == 0 ? "" : cwd,
-                                           r->spec->workdir);
+        r->spec->workdir =
+            cw_arena_printf(r->arena, "%s/%s", strcmp(cwd, "/") == 0 ? "" : cwd, r->spec->workdir);
 }
 
 /* The 4 of "job.sh:4:9"; the file's name may have colons of its own. */
@@ -266,7 +267,8 @@ static void origin_line(struct cw_request *r, const struct cw_request_item *i)
     cw_strv_add(&r->origins, cw_buf_str(&b));
 }
 
-int cw_request_finish(struct cw_request *r, char *const *envp, const char *cwd, struct cw_error *err)
+int cw_request_finish(struct cw_request *r, char *const *envp, const char *cwd,
+                      struct cw_error *err)
 {
     int rc = fold_script(r, err);
     if (rc == 0)

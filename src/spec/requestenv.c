@@ -117,7 +117,8 @@ static void put_rule(struct cw_request *r, struct envset *e, char *const *envp)
         put(e, conf);
 }
 
-int cw_request_fold_env(struct cw_request *r, char *const *envp, const char *cwd, struct cw_error *err)
+int cw_request_fold_env(struct cw_request *r, char *const *envp, const char *cwd,
+                        struct cw_error *err)
 {
     struct envset e = {.by_name = cw_strtable_create(), .arena = r->arena};
     Cw__Payload *p = r->payload;

@@ -12,14 +12,16 @@ static bool take_number(const char **p, uint64_t max, uint64_t *ret)
     uint64_t v = 0;
     const char *start = *p;
     for (; **p >= '0' && **p <= '9'; (*p)++)
-        if (__builtin_mul_overflow(v, 10u, &v) || __builtin_add_overflow(v, (uint64_t)(**p - '0'), &v))
+        if (__builtin_mul_overflow(v, 10u, &v) ||
+            __builtin_add_overflow(v, (uint64_t)(**p - '0'), &v))
             return false;
     *ret = v;
     return *p != start && v >= 1 && v <= max;
 }
 
 /* What follows "12_": "3", "[0-3,7]" or "*". */
-static int take_indices(const char **p, const char *text, struct cw_selector *s, struct cw_error *err)
+static int take_indices(const char **p, const char *text, struct cw_selector *s,
+                        struct cw_error *err)
 {
     size_t len;
     const char *body = *p;
@@ -66,8 +68,8 @@ static int take_tail(const char *p, const char *text, struct cw_selector *s, str
         s->attempt = (uint32_t)v;
     }
     if (*p != '\0')
-        return cw_fail(err, -EINVAL, "job '%s': '%s' is too much (12, 12_3, 12_[0-3], 5-9, 12:2)", text,
-                       p);
+        return cw_fail(err, -EINVAL, "job '%s': '%s' is too much (12, 12_3, 12_[0-3], 5-9, 12:2)",
+                       text, p);
     return 0;
 }
 
@@ -76,7 +78,8 @@ int cw_selector_parse(const char *text, struct cw_selector *ret, struct cw_error
     struct cw_selector s = {0};
     const char *p = text;
     if (!take_number(&p, UINT64_MAX, &s.first))
-        return cw_fail(err, -EINVAL, "job '%s' is not a job id (12, 12_3, 12_[0-3], 5-9, 12:2)", text);
+        return cw_fail(err, -EINVAL, "job '%s' is not a job id (12, 12_3, 12_[0-3], 5-9, 12:2)",
+                       text);
     s.last = s.first;
     int r = take_tail(p, text, &s, err);
     if (r < 0) {
@@ -119,13 +122,13 @@ char *cw_selector_format(uint64_t id, uint64_t array_id, uint64_t index, char *b
 }
 
 /* ---- dependencies ---- */
-static const struct { const char *word; Cw__DependencyKind kind; } kinds[] = {
-    {"afterok", CW__DEPENDENCY_KIND__AFTEROK},
-    {"afterany", CW__DEPENDENCY_KIND__AFTERANY},
-    {"afternotok", CW__DEPENDENCY_KIND__AFTERNOTOK},
-    {"after", CW__DEPENDENCY_KIND__AFTER},
-    {"aftercorr", CW__DEPENDENCY_KIND__AFTERCORR},
-    {"singleton", CW__DEPENDENCY_KIND__SINGLETON},
+static const struct {
+    const char *word;
+    Cw__DependencyKind kind;
+} kinds[] = {
+    {"afterok", CW__DEPENDENCY_KIND__AFTEROK},       {"afterany", CW__DEPENDENCY_KIND__AFTERANY},
+    {"afternotok", CW__DEPENDENCY_KIND__AFTERNOTOK}, {"after", CW__DEPENDENCY_KIND__AFTER},
+    {"aftercorr", CW__DEPENDENCY_KIND__AFTERCORR},   {"singleton", CW__DEPENDENCY_KIND__SINGLETON},
 };
 
 struct deplist {
@@ -157,8 +160,10 @@ static int parse_predecessor(const char *text, uint64_t *ret, struct cw_error *e
     if (s.first != s.last || s.attempt != 0)
         r = cw_fail(err, -EINVAL, "job '%s': a dependency names one job", text);
     else if (s.has_indices)
-        r = cw_fail(err, -EINVAL, "job '%s': waiting for single elements is not carried out, "
-                                  "name the array: %" PRIu64, text, s.first);
+        r = cw_fail(err, -EINVAL,
+                    "job '%s': waiting for single elements is not carried out, "
+                    "name the array: %" PRIu64,
+                    text, s.first);
     else
         *ret = s.first;
     cw_selector_fini(&s);
@@ -176,8 +181,8 @@ static int parse_term(char *term, struct deplist *l, struct cw_error *err)
             continue;
         bool alone = kinds[i].kind == CW__DEPENDENCY_KIND__SINGLETON;
         if (alone != (ids == NULL))
-            return cw_fail(err, -EINVAL, alone ? "%s takes no job id" : "%s needs a job id: %s:ID", term,
-                           term);
+            return cw_fail(err, -EINVAL, alone ? "%s takes no job id" : "%s needs a job id: %s:ID",
+                           term, term);
         if (alone)
             return add(l, kinds[i].kind, 0, err);
         for (char *next; ids != NULL; ids = next) {
@@ -193,7 +198,8 @@ static int parse_term(char *term, struct deplist *l, struct cw_error *err)
         }
         return 0;
     }
-    return cw_fail(err, -EINVAL, "'%s' is not a kind of dependency (afterok, afterany, afternotok)", term);
+    return cw_fail(err, -EINVAL, "'%s' is not a kind of dependency (afterok, afterany, afternotok)",
+                   term);
 }
 
 int cw_dependency_parse(const char *text, struct cw_arena *a, size_t *ret_n, Cw__Dependency ***ret,
@@ -201,7 +207,8 @@ int cw_dependency_parse(const char *text, struct cw_arena *a, size_t *ret_n, Cw_
 {
     struct deplist l = {.arena = a};
     if (strchr(text, '?') != NULL)
-        return cw_fail(err, -EINVAL, "'%s': alternatives (?) are not carried out, a comma means and", text);
+        return cw_fail(err, -EINVAL,
+                       "'%s': alternatives (?) are not carried out, a comma means and", text);
     cw_autofree char *copy = cw_xstrdup(text);
     l.v = cw_arena_alloc(a, CW_SELECTOR_MAX_DEPENDENCIES * sizeof(Cw__Dependency *));
     for (char *term = copy, *next; term != NULL; term = next) {

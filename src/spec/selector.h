@@ -13,12 +13,13 @@
 #define CW_SELECTOR_MAX_DEPENDENCIES 1024
 
 struct cw_selector {
-    uint64_t first, last;      /* job ids; equal but for "5-9" */
-    bool has_indices;          /* "_..." was given; "_*" counts as not given: it means all */
-    struct cw_idset indices;   /* array indices */
-    uint32_t attempt;          /* 0: not given */
+    uint64_t first, last;    /* job ids; equal but for "5-9" */
+    bool has_indices;        /* "_..." was given; "_*" counts as not given: it means all */
+    struct cw_idset indices; /* array indices */
+    uint32_t attempt;        /* 0: not given */
 };
-int cw_selector_parse(const char *text, struct cw_selector *ret, struct cw_error *err); /* one selector */
+/* One selector. */
+int cw_selector_parse(const char *text, struct cw_selector *ret, struct cw_error *err);
 void cw_selector_fini(struct cw_selector *s);
 /* "12,14_[1,2]" into "12" and "14_[1,2]"; an empty item is refused. Appends. */
 int cw_selector_split(const char *text, struct cw_strv *ret, struct cw_error *err);
@@ -26,4 +27,5 @@ int cw_selector_split(const char *text, struct cw_strv *ret, struct cw_error *er
 char *cw_selector_format(uint64_t id, uint64_t array_id, uint64_t index, char *buf, size_t cap);
 /* "afterok:12:13,afterany:14_*" into dependencies (allocated in the arena). Knows the grammar of all kinds;
  * which of them are carried out is cw_check_dependency_kind's. */
-int cw_dependency_parse(const char *text, struct cw_arena *a, size_t *ret_n, Cw__Dependency ***ret, struct cw_error *err);
+int cw_dependency_parse(const char *text, struct cw_arena *a, size_t *ret_n, Cw__Dependency ***ret,
+                        struct cw_error *err);
