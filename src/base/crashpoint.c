@@ -1,7 +1,8 @@
 /* Named points at which a process can be told to die.
  *
- * The table is read once from CRUN_FAULT and never changes; only the counters do. A malformed CRUN_FAULT
- * ends the process, so that no test passes because its fault was misspelt. Test: crashpoint_test.c. */
+ * The table is read once from CRUN_FAULT and never changes; only the counters do. A malformed
+ * CRUN_FAULT ends the process, so that no test passes because its fault was misspelt. Test:
+ * crashpoint_test.c. */
 #include "config.h"
 
 #include "base/crashpoint.h"
@@ -24,7 +25,7 @@
 
 struct fault {
     char name[NAME_LEN];
-    int fail; /* 0: kill, else the positive errno */
+    int fail;         /* 0: kill, else the positive errno */
     unsigned long at; /* 0: every time */
     atomic_ulong seen;
 };
@@ -36,14 +37,30 @@ static const struct {
     const char *name;
     int code;
 } errnos[] = {
-    { "EACCES", EACCES },       { "EAGAIN", EAGAIN },     { "EBADF", EBADF },
-    { "EBUSY", EBUSY },         { "ECONNREFUSED", ECONNREFUSED }, { "ECONNRESET", ECONNRESET },
-    { "EDQUOT", EDQUOT },       { "EEXIST", EEXIST },     { "EFBIG", EFBIG },
-    { "EINTR", EINTR },         { "EINVAL", EINVAL },     { "EIO", EIO },
-    { "EMFILE", EMFILE },       { "ENFILE", ENFILE },     { "ENODEV", ENODEV },
-    { "ENOENT", ENOENT },       { "ENOMEM", ENOMEM },     { "ENOSPC", ENOSPC },
-    { "ENOSYS", ENOSYS },       { "ENOTSUP", ENOTSUP },   { "EPERM", EPERM },
-    { "EPIPE", EPIPE },         { "EROFS", EROFS },       { "ESTALE", ESTALE },
+    { "EACCES", EACCES },
+    { "EAGAIN", EAGAIN },
+    { "EBADF", EBADF },
+    { "EBUSY", EBUSY },
+    { "ECONNREFUSED", ECONNREFUSED },
+    { "ECONNRESET", ECONNRESET },
+    { "EDQUOT", EDQUOT },
+    { "EEXIST", EEXIST },
+    { "EFBIG", EFBIG },
+    { "EINTR", EINTR },
+    { "EINVAL", EINVAL },
+    { "EIO", EIO },
+    { "EMFILE", EMFILE },
+    { "ENFILE", ENFILE },
+    { "ENODEV", ENODEV },
+    { "ENOENT", ENOENT },
+    { "ENOMEM", ENOMEM },
+    { "ENOSPC", ENOSPC },
+    { "ENOSYS", ENOSYS },
+    { "ENOTSUP", ENOTSUP },
+    { "EPERM", EPERM },
+    { "EPIPE", EPIPE },
+    { "EROFS", EROFS },
+    { "ESTALE", ESTALE },
     { "ETIMEDOUT", ETIMEDOUT },
 };
 
@@ -113,7 +130,8 @@ void cw_crashpoint_init(void)
             atomic_store(&f->seen, 0);
         }
         if (n_faults == FAULTS_MAX || !parse_fault(s, f)) {
-            dprintf(STDERR_FILENO, "CRUN_FAULT: '%s' is not NAME:kill[=N] or NAME:fail=ERRNO[,N]\n", env);
+            dprintf(STDERR_FILENO, "CRUN_FAULT: '%s' is not NAME:kill[=N] or NAME:fail=ERRNO[,N]\n",
+                    env);
             _exit(2);
         }
         n_faults++;

@@ -70,8 +70,9 @@ static void unknown_names_are_harmless(void **state)
 
 static void a_misspelt_fault_ends_the_process(void **state)
 {
-    static const char *const bad[] = { "a", "a:", ":kill", "a:kil", "a:kill=0", "a:kill=x", "a:fail=ENOTHING",
-                                       "a:fail=", "a:fail=EIO,", "a:fail=EIO,0" };
+    static const char *const bad[] = { "a",           "a:",          ":kill",           "a:kil",
+                                       "a:kill=0",    "a:kill=x",    "a:fail=ENOTHING", "a:fail=",
+                                       "a:fail=EIO,", "a:fail=EIO,0" };
 
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

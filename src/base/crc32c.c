@@ -1,6 +1,7 @@
 /* CRC-32C: by the instruction of SSE4.2 where the processor has it, else by a table.
  *
- * Both ways give the same number (RFC 3720 appendix B.4 has the test vectors). Test: crc32c_test.c. */
+ * Both ways give the same number (RFC 3720 appendix B.4 has the test vectors). Test: crc32c_test.c.
+ */
 #include "config.h"
 
 #include "base/crc32c.h"
@@ -35,7 +36,8 @@ uint32_t cw_crc32c_portable(uint32_t crc, const void *p, size_t n)
 }
 
 #ifdef __x86_64__
-__attribute__((target("sse4.2"))) static uint32_t by_instruction(uint32_t crc, const void *p, size_t n)
+__attribute__((target("sse4.2"))) static uint32_t by_instruction(uint32_t crc, const void *p,
+                                                                 size_t n)
 {
     const unsigned char *s = p;
     uint64_t c = ~crc, word;

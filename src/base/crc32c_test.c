@@ -38,7 +38,8 @@ static void both_ways_agree_at_every_length_and_offset(void **state)
         b[i] = (unsigned char)(i * 167 + 13);
     for (size_t offset = 0; offset < 9; offset++) {
         for (size_t n = 0; n + offset <= sizeof(b); n++)
-            assert_int_equal(cw_crc32c(0x1234, b + offset, n), cw_crc32c_portable(0x1234, b + offset, n));
+            assert_int_equal(cw_crc32c(0x1234, b + offset, n),
+                             cw_crc32c_portable(0x1234, b + offset, n));
     }
 }
 

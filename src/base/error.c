@@ -1,7 +1,7 @@
 /* Errors that travel upwards.
  *
- * Owns how a sentence is made: formatted first and copied then, so that arguments may point into the
- * very error that is being filled. Never logs. Test: error_test.c. */
+ * Owns how a sentence is made: formatted first and copied then, so that arguments may point into
+ * the very error that is being filled. Never logs. Test: error_test.c. */
 #include "config.h"
 
 #include "base/error.h"

@@ -56,7 +56,9 @@ static void control_characters_become_question_marks(void **state)
     struct cw_error err = { 0 };
 
     (void)state;
-    cw_fail(&err, -EINVAL, "a\nb\033[31m\x7f\xc2\x9b" "c \xc3\xa9");
+    cw_fail(&err, -EINVAL,
+            "a\nb\033[31m\x7f\xc2\x9b"
+            "c \xc3\xa9");
     assert_string_equal(err.text, "a?b?[31m???c \xc3\xa9");
 }
 

@@ -1,7 +1,7 @@
 /* Whole files, directories, locks.
  *
- * Every descriptor is O_CLOEXEC; every sentence names the path. What is written atomically is either
- * there whole or not at all, also after a power cut. Test: file_test.c. */
+ * Every descriptor is O_CLOEXEC; every sentence names the path. What is written atomically is
+ * either there whole or not at all, also after a power cut. Test: file_test.c. */
 #include "config.h"
 
 #include "base/file.h"
@@ -93,7 +93,8 @@ static int fill_and_rename(int fd, const char *tmp, const char *path, const void
     return 0;
 }
 
-int cw_file_write_atomic(const char *path, const void *p, size_t n, mode_t mode, struct cw_error *err)
+int cw_file_write_atomic(const char *path, const void *p, size_t n, mode_t mode,
+                         struct cw_error *err)
 {
     cw_autofree char *tmp = cw_xasprintf("%s.XXXXXX", path);
     cw_autoclose int fd = mkostemp(tmp, O_CLOEXEC);

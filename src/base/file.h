@@ -13,7 +13,7 @@ int cw_file_read_fd(int fd, const char *name, size_t max, struct cw_buf *ret, st
 /* Writes to a temporary name, fsyncs, renames over path, fsyncs the directory. */
 int cw_file_write_atomic(const char *path, const void *p, size_t n, mode_t mode, struct cw_error *err);
 int cw_file_write_all(int fd, const void *p, size_t n); /* loops over short writes; negative errno */
-/* mkdir -p; new components get mode. Existing directories are left as they are. */
+/* mkdir -p; new components get mode less the umask. Existing directories are left as they are. */
 int cw_file_mkdirs(const char *path, mode_t mode, struct cw_error *err);
 /* Takes an exclusive lock on path (created 0600, holds our pid as text). -EBUSY when another process
  * holds it: the sentence names its pid. The lock lives as long as the returned fd. */

@@ -139,8 +139,11 @@ static void a_link_is_not_followed_to_a_lock(void **state)
 
 static void paths_are_joined(void **state)
 {
-    static const char *const cases[][3] = { { "a", "b", "a/b" }, { "a/", "b", "a/b" }, { "/", "b", "/b" },
-                                            { "a", "/b", "/b" }, { "", "b", "b" } };
+    static const char *const cases[][3] = { { "a", "b", "a/b" },
+                                            { "a/", "b", "a/b" },
+                                            { "/", "b", "/b" },
+                                            { "a", "/b", "/b" },
+                                            { "", "b", "b" } };
 
     (void)state;
     for (size_t i = 0; i < CW_ARRAY_LEN(cases); i++) {

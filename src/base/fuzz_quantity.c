@@ -15,11 +15,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char buf[32];
 
     if (cw_size_parse(text, UINT64_C(1) << 20, &value, NULL) == 0) {
-        if (cw_size_parse(cw_size_format(value, buf, sizeof(buf)), 1, &back, NULL) < 0 || back != value)
+        if (cw_size_parse(cw_size_format(value, buf, sizeof(buf)), 1, &back, NULL) < 0 ||
+            back != value)
             abort();
     }
     if (cw_duration_parse(text, &value, NULL) == 0) {
-        if (cw_duration_parse(cw_duration_format(value, buf, sizeof(buf)), &back, NULL) < 0 || back != value)
+        if (cw_duration_parse(cw_duration_format(value, buf, sizeof(buf)), &back, NULL) < 0 ||
+            back != value)
             abort();
     }
     return 0;

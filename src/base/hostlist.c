@@ -1,9 +1,10 @@
 /* Host lists: `n[01-12,20],gpu[1-2]-r[1-3]`.
  *
- * Parsing: a name is literal text with groups in brackets between; several groups multiply, the last
- * one turning fastest. Nothing is expanded before its number is known to fit CW_HOSTLIST_MAX.
- * Formatting: names are sorted naturally, then neighbours that differ in one run of digits are folded,
- * so the expansion of the result is exactly the sorted input. Test: hostlist_test.c, fuzz_hostlist.c. */
+ * Parsing: a name is literal text with groups in brackets between; several groups multiply, the
+ * last one turning fastest. Nothing is expanded before its number is known to fit CW_HOSTLIST_MAX.
+ * Formatting: names are sorted naturally, then neighbours that differ in one run of digits are
+ * folded, so the expansion of the result is exactly the sorted input. Test: hostlist_test.c,
+ * fuzz_hostlist.c. */
 #include "config.h"
 
 #include "base/hostlist.h"
@@ -53,13 +54,14 @@ static bool is_digit(char c)
 
 static bool is_name_char(char c)
 {
-    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '.' ||
-           c == '_';
+    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+           c == '.' || c == '_';
 }
 
 static int bad(const char *text, const char *at, struct cw_error *err, const char *what)
 {
-    return cw_fail(err, -EINVAL, "host list '%.64s' column %zu: %s", text, (size_t)(at - text) + 1, what);
+    return cw_fail(err, -EINVAL, "host list '%.64s' column %zu: %s", text, (size_t)(at - text) + 1,
+                   what);
 }
 
 static int too_many(struct cw_error *err)
@@ -125,7 +127,8 @@ static int scan_group(const char *text, const char **p, struct group *g, struct 
         g->r[g->n++] = r;
         char c = **p;
         if (c != ',' && c != ']')
-            return bad(text, *p, err, c == '\0' ? "the bracket is not closed" : "',' or ']' is expected");
+            return bad(text, *p, err,
+                       c == '\0' ? "the bracket is not closed" : "',' or ']' is expected");
         ++*p;
         if (c == ']')
             return 0;
@@ -189,7 +192,8 @@ static int expand(const struct element *e, struct cw_strv *out, struct cw_error 
         }
         cw_buf_add(&name, cw_buf_str(&e->literals[e->n]), e->literals[e->n].len);
         if (name.len > NAME_MAX_BYTES)
-            return cw_fail(err, -EINVAL, "host list: a name of more than %d characters", NAME_MAX_BYTES);
+            return cw_fail(err, -EINVAL, "host list: a name of more than %d characters",
+                           NAME_MAX_BYTES);
         cw_strv_add_take(out, cw_buf_steal(&name));
     }
     return 0;
@@ -260,9 +264,10 @@ static int natural(const void *x, const void *y)
     return strcmp(*(char *const *)x, *(char *const *)y);
 }
 
-/* Where two names differ: a[start, start+an) against b[start, start+bn), both whole runs of digits that
- * may stand in brackets, everything else equal. */
-static bool one_run_differs(const char *a, const char *b, size_t *ret_start, size_t *ret_an, size_t *ret_bn)
+/* Where two names differ: a[start, start+an) against b[start, start+bn), both whole runs of digits
+ * that may stand in brackets, everything else equal. */
+static bool one_run_differs(const char *a, const char *b, size_t *ret_start, size_t *ret_an,
+                            size_t *ret_bn)
 {
     size_t i = 0;
 
@@ -271,7 +276,8 @@ static bool one_run_differs(const char *a, const char *b, size_t *ret_start, siz
     while (i > 0 && is_digit(a[i - 1]))
         i--;
     size_t an = digits(a + i), bn = digits(b + i);
-    if (an == 0 || bn == 0 || an > DIGITS_MAX || bn > DIGITS_MAX || strcmp(a + i + an, b + i + bn) != 0)
+    if (an == 0 || bn == 0 || an > DIGITS_MAX || bn > DIGITS_MAX ||
+        strcmp(a + i + an, b + i + bn) != 0)
         return false;
     *ret_start = i;
     *ret_an = an;
@@ -305,7 +311,8 @@ static void format_group(char *const *names, size_t n, size_t start, struct cw_b
         size_t width = digits(first), end = i;
         uint64_t last = value_of(first, width);
 
-        while (end + 1 < n && follows(last, (int)width, names[end + 1] + start, digits(names[end + 1] + start))) {
+        while (end + 1 < n &&
+               follows(last, (int)width, names[end + 1] + start, digits(names[end + 1] + start))) {
             last++;
             end++;
         }

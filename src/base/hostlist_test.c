@@ -31,7 +31,8 @@ static const struct {
     { "n[8-11]", "n8 n9 n10 n11" },
     { "n[01-10]", "n01 n02 n03 n04 n05 n06 n07 n08 n09 n10" },
     { "n[01,20]", "n01 n20" },
-    { "n[01-02,20],gpu[1-2]-r[1-3]", "n01 n02 n20 gpu1-r1 gpu1-r2 gpu1-r3 gpu2-r1 gpu2-r2 gpu2-r3" },
+    { "n[01-02,20],gpu[1-2]-r[1-3]",
+      "n01 n02 n20 gpu1-r1 gpu1-r2 gpu1-r3 gpu2-r1 gpu2-r2 gpu2-r3" },
     { "a[1-2]b[3-4]", "a1b3 a1b4 a2b3 a2b4" },
     { "[1-2]", "1 2" },
     { "n[1-2].site.example", "n1.site.example n2.site.example" },
@@ -71,18 +72,23 @@ static const struct {
     { "n[[1]]", "host list 'n[[1]]' column 3: a number is expected in the brackets", -EINVAL },
     { "n[a-b]", "host list 'n[a-b]' column 3: a number is expected in the brackets", -EINVAL },
     { "n[1 -2]", "host list 'n[1 -2]' column 4: ',' or ']' is expected", -EINVAL },
-    { "n1 n2", "host list 'n1 n2' column 3: a name may have letters, digits, '-', '.' and '_'", -EINVAL },
-    { "n/1", "host list 'n/1' column 2: a name may have letters, digits, '-', '.' and '_'", -EINVAL },
-    { "n[1-010]", "host list 'n[1-010]' column 5: zeros in front of the end but not of the start of a range",
+    { "n1 n2", "host list 'n1 n2' column 3: a name may have letters, digits, '-', '.' and '_'",
       -EINVAL },
-    { "n[1-9999999999999999999]", "host list 'n[1-9999999999999999999]' column 5: a number of more than 18 digits",
+    { "n/1", "host list 'n/1' column 2: a name may have letters, digits, '-', '.' and '_'",
       -EINVAL },
+    { "n[1-010]",
+      "host list 'n[1-010]' column 5: zeros in front of the end but not of the start of a range",
+      -EINVAL },
+    { "n[1-9999999999999999999]",
+      "host list 'n[1-9999999999999999999]' column 5: a number of more than 18 digits", -EINVAL },
     { "n[1-999999999999999999]", "host list: more than 100000 hosts", -ERANGE },
     { "n[0-999]x[0-999]", "host list: more than 100000 hosts", -ERANGE },
     { "n[0-99999]x[0-99999]x[0-99999]x[0-99999]", "host list: more than 100000 hosts", -ERANGE },
     { "n[1-60000],m[1-60000]", "host list: more than 100000 hosts", -ERANGE },
     { "a[1]a[1]a[1]a[1]a[1]a[1]a[1]a[1]a[1]",
-      "host list 'a[1]a[1]a[1]a[1]a[1]a[1]a[1]a[1]a[1]' column 34: more than 8 brackets in one name", -EINVAL },
+      "host list 'a[1]a[1]a[1]a[1]a[1]a[1]a[1]a[1]a[1]' column 34: more than 8 brackets in one "
+      "name",
+      -EINVAL },
 };
 
 static void bad_lists_are_refused_with_their_column(void **state)
@@ -184,7 +190,9 @@ static void expanding_gives_the_sorted_list_itself(void **state)
         cw_autostrv struct cw_strv v = { 0 }, sorted = { 0 }, back = { 0 };
         cw_autobuf struct cw_buf b = { 0 }, again = { 0 };
         for (int i = 0; i < 30; i++) {
-            static const char *const formats[] = { "n%d", "n%03d", "r%d-n1", "r%02d", "%d", "a%db2" };
+            static const char *const formats[] = {
+                "n%d", "n%03d", "r%d-n1", "r%02d", "%d", "a%db2"
+            };
             cw_buf_clear(&b);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"

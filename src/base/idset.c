@@ -43,7 +43,8 @@ static size_t search(const struct cw_idset *s, uint64_t id)
 }
 
 /* Replaces the intervals [from, to) by the n given ones. */
-static void replace(struct cw_idset *s, size_t from, size_t to, const struct cw_idrange *with, size_t n)
+static void replace(struct cw_idset *s, size_t from, size_t to, const struct cw_idrange *with,
+                    size_t n)
 {
     if (n > to - from)
         make_room(s, n - (to - from));
@@ -190,7 +191,8 @@ static int scan_number(struct scan *s, uint64_t max, uint64_t *ret, struct cw_er
         uint64_t digit = (uint64_t)(s->text[s->pos] - '0');
         if (__builtin_mul_overflow(n, (uint64_t)10, &n) || __builtin_add_overflow(n, digit, &n) ||
             n > max)
-            return cw_fail(err, -ERANGE, "column %zu: the number is above %" PRIu64, start + 1, max);
+            return cw_fail(err, -ERANGE, "column %zu: the number is above %" PRIu64, start + 1,
+                           max);
     }
     if (s->pos == start)
         return cw_fail(err, -EINVAL, "column %zu: a number is expected", start + 1);
@@ -204,7 +206,8 @@ static int add_steps(struct scan *s, size_t column, uint64_t first, uint64_t las
     uint64_t n = step == 1 ? 1 : (last - first) / step + 1;
 
     if (n > CW_IDSET_MAX_RANGES || s->set.n + n > CW_IDSET_MAX_RANGES)
-        return cw_fail(err, -ERANGE, "column %zu: more than %d ranges", column, CW_IDSET_MAX_RANGES);
+        return cw_fail(err, -ERANGE, "column %zu: more than %d ranges", column,
+                       CW_IDSET_MAX_RANGES);
     make_room(&s->set, (size_t)n);
     for (uint64_t i = 0; i < n; i++) {
         uint64_t id = first + i * step;
@@ -279,7 +282,8 @@ static void merge(struct cw_idset *s)
     s->n = n + 1;
 }
 
-int cw_idset_parse(const char *text, size_t len, uint64_t max, struct cw_idset *ret, struct cw_error *err)
+int cw_idset_parse(const char *text, size_t len, uint64_t max, struct cw_idset *ret,
+                   struct cw_error *err)
 {
     struct scan s = { .text = text, .len = len, .max = max };
     int rc = scan_all(&s, err);

@@ -17,10 +17,11 @@ struct cw_idset {
 #define CW_IDSET_MAX_RANGES 100000 /* a parsed set with more is refused */
 
 void cw_idset_fini(struct cw_idset *s);
-/* Parses the whole of text[0..len), in any order, overlapping or not; no text is the empty set. On error
- * ret is untouched and the sentence names the column. max: the largest member allowed. ret: zeroed or
- * initialised. -EINVAL, -ERANGE. */
-int cw_idset_parse(const char *text, size_t len, uint64_t max, struct cw_idset *ret, struct cw_error *err);
+/* Parses the whole of text[0..len), in any order, overlapping or not; no text is the empty set. On
+ * error ret is untouched and the sentence names the column. max: the largest member allowed. ret:
+ * zeroed or initialised. -EINVAL, -ERANGE. */
+int cw_idset_parse(const char *text, size_t len, uint64_t max, struct cw_idset *ret,
+                   struct cw_error *err);
 void cw_idset_format(const struct cw_idset *s, struct cw_buf *out);
 /* Both do nothing when first > last. */
 void cw_idset_add(struct cw_idset *s, uint64_t first, uint64_t last);

@@ -28,9 +28,12 @@ static const struct {
     { "1-10:100", 100, "1", 0 },
     { "18446744073709551615", UINT64_MAX, "18446744073709551615", 0 },
     { "0-18446744073709551615", UINT64_MAX, "0-18446744073709551615", 0 },
-    { "18446744073709551610-18446744073709551615:4", UINT64_MAX, "18446744073709551610,18446744073709551614", 0 },
-    { "18446744073709551616", UINT64_MAX, "column 1: the number is above 18446744073709551615", -ERANGE },
-    { "1,99999999999999999999999", UINT64_MAX, "column 3: the number is above 18446744073709551615", -ERANGE },
+    { "18446744073709551610-18446744073709551615:4", UINT64_MAX,
+      "18446744073709551610,18446744073709551614", 0 },
+    { "18446744073709551616", UINT64_MAX, "column 1: the number is above 18446744073709551615",
+      -ERANGE },
+    { "1,99999999999999999999999", UINT64_MAX, "column 3: the number is above 18446744073709551615",
+      -ERANGE },
     { "1-11", 10, "column 3: the number is above 10", -ERANGE },
     { "0-1000000000:2", UINT64_MAX, "column 1: more than 100000 ranges", -ERANGE },
     { "3-1", 10, "column 1: the range goes backwards", -EINVAL },
@@ -57,7 +60,9 @@ static void text_gives_the_set_or_an_error_with_its_column(void **state)
         struct cw_error err = { 0 };
         cw_autobuf struct cw_buf b = { 0 };
         cw_idset_add(&s, 42, 42);
-        assert_int_equal(cw_idset_parse(cases[i].text, strlen(cases[i].text), cases[i].max, &s, &err), cases[i].rc);
+        assert_int_equal(
+            cw_idset_parse(cases[i].text, strlen(cases[i].text), cases[i].max, &s, &err),
+            cases[i].rc);
         cw_idset_format(&s, &b);
         assert_string_equal(cases[i].rc == 0 ? cw_buf_str(&b) : err.text, cases[i].want);
         if (cases[i].rc != 0)
@@ -134,7 +139,8 @@ static void adding_and_removing_agree_with_plain_bits(void **state)
 
     (void)state;
     for (int round = 0; round < 5000; round++) {
-        uint64_t first = (uint64_t)rand_r(&seed) % BITS, last = first + (uint64_t)rand_r(&seed) % 20;
+        uint64_t first = (uint64_t)rand_r(&seed) % BITS,
+                 last = first + (uint64_t)rand_r(&seed) % 20;
         bool add = rand_r(&seed) % 2 == 0;
         if (last >= BITS)
             last = BITS - 1;

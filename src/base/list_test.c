@@ -27,7 +27,7 @@ static void items_come_in_the_order_of_adding(void **state)
         things[i].n = i;
         cw_list_add_tail(&head, &things[i].link);
     }
-    cw_list_each(it, &head) {
+    cw_list_each (it, &head) {
         assert_int_equal(cw_list_entry(it, struct thing, link)->n, n++);
     }
     assert_int_equal(n, 5);
@@ -43,7 +43,7 @@ static void an_item_may_leave_while_walking_and_leave_twice(void **state)
     cw_list_remove(&things[0].link); /* never added */
     for (int i = 0; i < 5; i++)
         cw_list_add_tail(&head, &things[i].link);
-    cw_list_each_safe(it, &head) {
+    cw_list_each_safe (it, &head) {
         cw_list_remove(it);
         cw_list_remove(it);
     }

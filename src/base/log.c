@@ -1,7 +1,8 @@
 /* One line per event to stderr.
  *
- * Only edges (daemons, commands) call this. A line is built on the stack and leaves by one write(2), so
- * lines of several threads and processes never mix; it is cut at LINE_MAX_BYTES. Test: log_test.c. */
+ * Only edges (daemons, commands) call this. A line is built on the stack and leaves by one
+ * write(2), so lines of several threads and processes never mix; it is cut at LINE_MAX_BYTES. Test:
+ * log_test.c. */
 #include "config.h"
 
 #include "base/log.h"

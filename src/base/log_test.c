@@ -16,18 +16,18 @@
 static char got[8192];
 
 /* What one call writes to stderr. */
-#define CAPTURE(call)                                                                                                  \
-    do {                                                                                                               \
-        int pipe_fds[2], saved = dup(STDERR_FILENO);                                                                   \
-        assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);                                                               \
-        dup2(pipe_fds[1], STDERR_FILENO);                                                                              \
-        close(pipe_fds[1]);                                                                                            \
-        call;                                                                                                          \
-        dup2(saved, STDERR_FILENO);                                                                                    \
-        close(saved);                                                                                                  \
-        ssize_t n_ = read(pipe_fds[0], got, sizeof(got) - 1);                                                          \
-        got[n_ > 0 ? n_ : 0] = '\0';                                                                                   \
-        close(pipe_fds[0]);                                                                                            \
+#define CAPTURE(call)                                                                              \
+    do {                                                                                           \
+        int pipe_fds[2], saved = dup(STDERR_FILENO);                                               \
+        assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);                                           \
+        dup2(pipe_fds[1], STDERR_FILENO);                                                          \
+        close(pipe_fds[1]);                                                                        \
+        call;                                                                                      \
+        dup2(saved, STDERR_FILENO);                                                                \
+        close(saved);                                                                              \
+        ssize_t n_ = read(pipe_fds[0], got, sizeof(got) - 1);                                      \
+        got[n_ > 0 ? n_ : 0] = '\0';                                                               \
+        close(pipe_fds[0]);                                                                        \
     } while (0)
 
 static void a_line_has_time_program_level_and_text(void **state)

@@ -1,8 +1,8 @@
 /* Memory: allocations that cannot fail, and the arena.
  *
- * The arena is a list of chunks, newest first; an allocation that does not fit the newest chunk gets a
- * new one at least twice as big (up to a limit), so a turn costs few calls of malloc. Reset keeps the
- * biggest of the ordinary chunks. Test: mem_test.c. */
+ * The arena is a list of chunks, newest first; an allocation that does not fit the newest chunk
+ * gets a new one at least twice as big (up to a limit), so a turn costs few calls of malloc. Reset
+ * keeps the biggest of the ordinary chunks. Test: mem_test.c. */
 #include "config.h"
 
 #include "base/mem.h"

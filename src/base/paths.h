@@ -7,6 +7,6 @@
 const char *cw_paths_libexec(void); /* crun-shepherd, crun-cli */
 const char *cw_paths_sbin(void);    /* crunctld, crund */
 const char *cw_paths_plugins(void); /* the plugin directories, colon-separated */
-/* The rule itself: where the configured directory target lies when the running program is exe and the
- * n configured directories are dirs (target among them). Heap string. */
+/* The rule itself: where the configured directory target lies when the running program is exe and
+ * the n configured directories are dirs (target among them). Heap string. */
 char *cw_paths_moved(const char *exe, const char *target, const char *const *dirs, int n);

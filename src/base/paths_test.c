@@ -12,8 +12,8 @@
 
 #include "base/mem.h"
 
-static const char *const dirs[] = { "/usr/local/bin", "/usr/local/sbin", "/usr/local/libexec/crun-wlm",
-                                    "/usr/local/lib/crun-wlm" };
+static const char *const dirs[] = { "/usr/local/bin", "/usr/local/sbin",
+                                    "/usr/local/libexec/crun-wlm", "/usr/local/lib/crun-wlm" };
 static const char *const split[] = { "/usr/bin", "/usr/sbin", "/usr/libexec/crun-wlm",
                                      "/usr/lib/x86_64-linux-gnu/crun-wlm" };
 
@@ -39,7 +39,8 @@ static void a_moved_copy_finds_its_own_parts(void **state)
 {
     (void)state;
     for (size_t i = 0; i < CW_ARRAY_LEN(cases); i++) {
-        cw_autofree char *got = cw_paths_moved(cases[i].exe, cases[i].dirs[cases[i].target], cases[i].dirs, 4);
+        cw_autofree char *got = cw_paths_moved(cases[i].exe, cases[i].dirs[cases[i].target],
+                                               cases[i].dirs, 4);
         assert_string_equal(got, cases[i].want);
     }
 }

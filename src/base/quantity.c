@@ -17,7 +17,8 @@
 
 static const char size_letters[] = "BKMGTP"; /* each 1024 times the one before */
 
-/* Digits at *p as a number; false when there are none or it overflows (*ret_overflow tells which). */
+/* Digits at *p as a number; false when there are none or it overflows (*ret_overflow tells which).
+ */
 static bool take_number(const char **p, uint64_t *ret, bool *ret_overflow)
 {
     const char *s = *p;
@@ -92,11 +93,11 @@ int cw_size_parse(const char *text, uint64_t unit_bytes, uint64_t *ret_bytes, st
         return cw_fail(err, -EINVAL, "size '%.64s': a number like 512M or 1.5G is expected", text);
     }
     if (*p == '.' && !take_fraction(&p, &fraction))
-        return cw_fail(err, -EINVAL, "size '%.64s': 1 to %d digits are expected behind the point", text,
-                       FRACTION_DIGITS_MAX);
+        return cw_fail(err, -EINVAL, "size '%.64s': 1 to %d digits are expected behind the point",
+                       text, FRACTION_DIGITS_MAX);
     if (!take_unit(&p, unit_bytes, &unit))
-        return cw_fail(err, -EINVAL, "size '%.64s': the unit may be K, M, G, T or P (1024-based), or B",
-                       text);
+        return cw_fail(err, -EINVAL,
+                       "size '%.64s': the unit may be K, M, G, T or P (1024-based), or B", text);
     unsigned __int128 part = ((unsigned __int128)fraction * unit + one - 1) / one;
     unsigned __int128 total = (unsigned __int128)whole * unit + part;
     if (total > UINT64_MAX)
@@ -125,23 +126,25 @@ static const struct unit {
 
 static int bad_duration(const char *text, struct cw_error *err)
 {
-    return cw_fail(err, -EINVAL,
-                   "duration '%.64s': expected minutes, M:S, H:M:S, D-H[:M[:S]], parts like 1h30m, or "
-                   "'unlimited'",
-                   text);
+    return cw_fail(
+        err, -EINVAL,
+        "duration '%.64s': expected minutes, M:S, H:M:S, D-H[:M[:S]], parts like 1h30m, or "
+        "'unlimited'",
+        text);
 }
 
 static int long_duration(const char *text, struct cw_error *err)
 {
-    return cw_fail(err, -ERANGE, "duration '%.64s': longer than 100 years; 'unlimited' has no end", text);
+    return cw_fail(err, -ERANGE, "duration '%.64s': longer than 100 years; 'unlimited' has no end",
+                   text);
 }
 
 static bool add_scaled(uint64_t *total, uint64_t n, uint64_t scale)
 {
     uint64_t part;
 
-    return !__builtin_mul_overflow(n, scale, &part) && !__builtin_add_overflow(*total, part, total) &&
-           *total <= CW_DURATION_MAX;
+    return !__builtin_mul_overflow(n, scale, &part) &&
+           !__builtin_add_overflow(*total, part, total) && *total <= CW_DURATION_MAX;
 }
 
 /* Parts with unit letters, from large to small: 1d12h, 90s. */
@@ -196,7 +199,8 @@ static int split_fields(const char *text, uint64_t f[4], size_t *ret_n, bool *re
 
 static int parse_clock(const char *text, uint64_t *ret, struct cw_error *err)
 {
-    /* Seconds that the first field stands for, by whether days lead and how many fields there are. */
+    /* Seconds that the first field stands for, by whether days lead and how many fields there are.
+     */
     static const uint64_t scale[4] = { 86400, 3600, 60, 1 };
     uint64_t f[4], total = 0;
     bool days = false;
@@ -241,7 +245,8 @@ char *cw_duration_format(uint64_t seconds, char *buf, size_t cap)
     if (seconds == CW_DURATION_UNLIMITED)
         snprintf(buf, cap, "unlimited");
     else if (days > 0)
-        snprintf(buf, cap, "%" PRIu64 "-%02u:%02u:%02u", days, rest / 3600, rest / 60 % 60, rest % 60);
+        snprintf(buf, cap, "%" PRIu64 "-%02u:%02u:%02u", days, rest / 3600, rest / 60 % 60,
+                 rest % 60);
     else
         snprintf(buf, cap, "%02u:%02u:%02u", rest / 3600, rest / 60 % 60, rest % 60);
     return buf;

@@ -13,10 +13,10 @@ int cw_size_parse(const char *text, uint64_t unit_bytes, uint64_t *ret_bytes, st
 char *cw_size_format(uint64_t bytes, char *buf, size_t cap);
 
 #define CW_DURATION_UNLIMITED UINT64_MAX
-#define CW_DURATION_MAX UINT64_C(3155760000) /* 100 years: now plus this still fits an int64 of ns */
+#define CW_DURATION_MAX UINT64_C(3155760000) /* 100 years: now plus this fits an int64 of ns */
 /* `M | M:S | H:M:S | D-H | D-H:M | D-H:M:S | <n>{s,m,h,d,w}[more such parts] | infinite | unlimited | 0`
- * in seconds; a bare 0, infinite and unlimited give CW_DURATION_UNLIMITED (0s and 0:00 give 0). A bare
- * number is minutes. Parts go from large to small. -EINVAL; -ERANGE above CW_DURATION_MAX. */
+ * in seconds; a bare 0, infinite and unlimited give CW_DURATION_UNLIMITED (0s and 0:00 give 0).
+ * A bare number is minutes. Parts go from large to small. -EINVAL; -ERANGE above CW_DURATION_MAX. */
 int cw_duration_parse(const char *text, uint64_t *ret_seconds, struct cw_error *err);
 /* [D-]HH:MM:SS, or "unlimited"; buf of at least 32 bytes; returns buf. */
 char *cw_duration_format(uint64_t seconds, char *buf, size_t cap);

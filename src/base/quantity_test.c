@@ -28,14 +28,14 @@ static const struct {
     { "512mib", 512 * MIB, 0 },
     { "1K", 1024, 0 },
     { "4G", 4096 * MIB, 0 },
-    { "1T", MIB * MIB, 0 },
-    { "2P", 2048 * MIB * MIB, 0 },
+    { "1T", MIB *MIB, 0 },
+    { "2P", 2048 * MIB *MIB, 0 },
     { "1000B", 1000, 0 },
     { "1.5G", 1536 * MIB, 0 },
     { "0.5", MIB / 2, 0 },
     { "0.1K", 103, 0 }, /* 102.4 rounds up */
     { "0.000000000000000001B", 1, 0 },
-    { "16383P", 16383 * 1024 * MIB * MIB, 0 },
+    { "16383P", 16383 * 1024 * MIB *MIB, 0 },
     { "18446744073709551615B", UINT64_MAX, 0 },
     { "18446744073709551615.5B", 0, -ERANGE },
     { "16384P", 0, -ERANGE },
@@ -159,7 +159,8 @@ static void durations_are_read_as_documented(void **state)
         uint64_t got = 77;
         int rc = cw_duration_parse(durations[i].text, &got, &err);
         if (rc != durations[i].rc || (rc == 0 && got != durations[i].want) || (rc < 0 && got != 77))
-            fail_msg("duration '%s': rc %d, value %llu", durations[i].text, rc, (unsigned long long)got);
+            fail_msg("duration '%s': rc %d, value %llu", durations[i].text, rc,
+                     (unsigned long long)got);
         if (rc < 0)
             assert_memory_equal(err.text, "duration '", 10);
     }
@@ -167,18 +168,21 @@ static void durations_are_read_as_documented(void **state)
 
 static void printed_durations_read_back_the_same(void **state)
 {
-    static const uint64_t values[] = { 0, 1, 59, 60, 3599, 3600, 86399, 86400, 90061, CW_DURATION_MAX,
-                                       CW_DURATION_UNLIMITED };
+    static const uint64_t values[] = {
+        0, 1, 59, 60, 3599, 3600, 86399, 86400, 90061, CW_DURATION_MAX, CW_DURATION_UNLIMITED
+    };
     char buf[32];
 
     (void)state;
     for (size_t i = 0; i < CW_ARRAY_LEN(values); i++) {
         uint64_t back = 1;
-        assert_int_equal(cw_duration_parse(cw_duration_format(values[i], buf, sizeof(buf)), &back, NULL), 0);
+        assert_int_equal(
+            cw_duration_parse(cw_duration_format(values[i], buf, sizeof(buf)), &back, NULL), 0);
         assert_true(back == values[i]);
     }
     assert_string_equal(cw_duration_format(90061, buf, sizeof(buf)), "1-01:01:01");
-    assert_string_equal(cw_duration_format(UINT64_MAX - 1, buf, sizeof(buf)), "213503982334601-07:00:14");
+    assert_string_equal(cw_duration_format(UINT64_MAX - 1, buf, sizeof(buf)),
+                        "213503982334601-07:00:14");
 }
 
 int main(void)

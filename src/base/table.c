@@ -1,9 +1,10 @@
 /* Hash tables: u64 -> pointer and string -> pointer.
  *
- * One core carries both. Entries lie in one array in the order they were added; a power-of-two array
- * of positions, probed linearly, points into it. So each() goes in the order of adding, whatever the
- * hash: two runs of a scheduler on the same input see the same order. Removing leaves a dead entry
- * (value NULL) that keeps its position; the next rebuild, which only set() does, drops it.
+ * One core carries both. Entries lie in one array in the order they were added; a power-of-two
+ * array of positions, probed linearly, points into it. So each() goes in the order of adding,
+ * whatever the hash: two runs of a scheduler on the same input see the same order. Removing leaves
+ * a dead entry (value NULL) that keeps its position; the next rebuild, which only set() does, drops
+ * it.
  *
  * String keys may come from users, so they are hashed by SipHash-1-3 (Aumasson and Bernstein, 2012)
  * under a key drawn once per process. Test: table_test.c. */
@@ -20,9 +21,9 @@
 #include "base/mem.h"
 
 struct entry {
-    uint64_t hash; /* the key itself in a table of ids */
+    uint64_t hash;    /* the key itself in a table of ids */
     const char *name; /* NULL in a table of ids */
-    void *value; /* NULL: dead */
+    void *value;      /* NULL: dead */
 };
 
 struct core {
@@ -72,7 +73,8 @@ static pthread_once_t hash_key_once = PTHREAD_ONCE_INIT;
 
 static void draw_hash_key(void)
 {
-    /* Early in boot there may be no randomness yet; a fixed key is slower to attack than to wait for. */
+    /* Early in boot there may be no randomness yet; a fixed key is slower to attack than to wait
+     * for. */
     if (getrandom(hash_key, sizeof(hash_key), GRND_NONBLOCK) != (ssize_t)sizeof(hash_key))
         hash_key[0] = (uint64_t)(uintptr_t)&hash_key;
 }
@@ -221,7 +223,8 @@ size_t cw_idtable_count(const struct cw_idtable *t)
     return t->core.live;
 }
 
-void cw_idtable_each(struct cw_idtable *t, bool (*fn)(uint64_t key, void *value, void *arg), void *arg)
+void cw_idtable_each(struct cw_idtable *t, bool (*fn)(uint64_t key, void *value, void *arg),
+                     void *arg)
 {
     for (size_t i = 0; i < t->core.n_entries; i++) {
         const struct entry *e = &t->core.entries[i];
@@ -264,7 +267,8 @@ size_t cw_strtable_count(const struct cw_strtable *t)
     return t->core.live;
 }
 
-void cw_strtable_each(struct cw_strtable *t, bool (*fn)(const char *key, void *value, void *arg), void *arg)
+void cw_strtable_each(struct cw_strtable *t, bool (*fn)(const char *key, void *value, void *arg),
+                      void *arg)
 {
     for (size_t i = 0; i < t->core.n_entries; i++) {
         const struct entry *e = &t->core.entries[i];

@@ -1,8 +1,8 @@
 /* The site's configuration: from text to a complete, checked object.
  *
- * Three steps. The scanner judges the shape and remembers places; libconfuse, under options made from
- * the schema, reads the values; then each row of the schema is filled from the file or its default.
- * Everything lives in one arena. The parser of libconfuse is global: one thread at a time.
+ * Three steps. The scanner judges the shape and remembers places; libconfuse, under options made
+ * from the schema, reads the values; then each row of the schema is filled from the file or its
+ * default. Everything lives in one arena. The parser of libconfuse is global: one thread at a time.
  * Test: conf_test.c, fuzz_conf.c. */
 #include "config.h"
 
@@ -31,8 +31,8 @@ struct loader {
     struct cw_error *err;
 };
 
-/* The last message of libconfuse; its own line numbers are off behind block comments, but the scanner
- * has found every mistake that it knows of before. */
+/* The last message of libconfuse; its own line numbers are off behind block comments, but the
+ * scanner has found every mistake that it knows of before. */
 static char confuse_message[256];
 
 static void on_confuse_error(cfg_t *cfg, const char *fmt, va_list ap)
@@ -40,13 +40,14 @@ static void on_confuse_error(cfg_t *cfg, const char *fmt, va_list ap)
     /* In a section of free keys it complains about each new key and takes it all the same. */
     if (strcmp(cfg->name, "options") == 0)
         return;
-    int n = snprintf(confuse_message, sizeof(confuse_message), "%s:%d: ", cfg->filename != NULL ? cfg->filename : "",
-                     cfg->line);
+    int n = snprintf(confuse_message, sizeof(confuse_message),
+                     "%s:%d: ", cfg->filename != NULL ? cfg->filename : "", cfg->line);
     if (n > 0 && (size_t)n < sizeof(confuse_message))
         vsnprintf(confuse_message + n, sizeof(confuse_message) - (size_t)n, fmt, ap);
 }
 
-/* Our own include: relative to the including file, and never through libconfuse's expansion of '~'. */
+/* Our own include: relative to the including file, and never through libconfuse's expansion of '~'.
+ */
 static int on_include(cfg_t *cfg, cfg_opt_t *opt, int argc, const char **argv)
 {
     struct cw_arena *arena = cw_arena_create();
@@ -61,7 +62,8 @@ static int on_include(cfg_t *cfg, cfg_opt_t *opt, int argc, const char **argv)
     return rc;
 }
 
-static void make_opts(const struct cw_conf_section *s, cfg_opt_t *opts, cfg_opt_t subopts[][SUB_OPTS_MAX])
+static void make_opts(const struct cw_conf_section *s, cfg_opt_t *opts,
+                      cfg_opt_t subopts[][SUB_OPTS_MAX])
 {
     size_t n = 0;
 
@@ -127,12 +129,13 @@ static const char *default_text(struct loader *l, const struct cw_conf_row *row)
 
 static int changed(struct loader *l, const struct cw_conf_item *item)
 {
-    return cw_fail(l->err, -EAGAIN, "%s:%d: the file changed while it was read", item->file, item->line);
+    return cw_fail(l->err, -EAGAIN, "%s:%d: the file changed while it was read", item->file,
+                   item->line);
 }
 
 /* Fills the rows of one section; places gets where each value came from. */
-static int fill_rows(struct loader *l, const struct cw_conf_section *s, cfg_t *sec, size_t self, void *target,
-                     struct cw_conf_place *places)
+static int fill_rows(struct loader *l, const struct cw_conf_section *s, cfg_t *sec, size_t self,
+                     void *target, struct cw_conf_place *places)
 {
     for (size_t i = 0; i < s->n_rows; i++) {
         const struct cw_conf_row *row = &s->rows[i];
@@ -146,7 +149,8 @@ static int fill_rows(struct loader *l, const struct cw_conf_section *s, cfg_t *s
             places[i] = (struct cw_conf_place){ item->file, item->line };
         int rc = cw_conf_value_set(&l->bases, row, target, text, &why);
         if (rc < 0)
-            return cw_fail(l->err, rc, "%s:%d: %s: %s", item != NULL ? item->file : l->full->conf.path,
+            return cw_fail(l->err, rc, "%s:%d: %s: %s",
+                           item != NULL ? item->file : l->full->conf.path,
                            item != NULL ? item->line : 1, row->name, why.text);
         if (row->kind == CW_CONF_BASEDIR)
             l->bases.dir = l->full->conf.dir;
@@ -165,20 +169,22 @@ static size_t count_items(const struct loader *l, size_t parent, const char *nam
     return n;
 }
 
-static int check_partition(struct loader *l, struct cw_conf_partition *p, const struct cw_conf_item *item,
-                           bool default_time_given)
+static int check_partition(struct loader *l, struct cw_conf_partition *p,
+                           const struct cw_conf_item *item, bool default_time_given)
 {
-    if (p->name[0] == '\0' || p->name[strspn(p->name, CW_CONF_NAME_CHARS)] != '\0' || strlen(p->name) > 64)
-        return cw_fail(l->err, -EINVAL, "%s:%d: partition '%s': a name has letters, digits, '_', '-' and '.'",
+    if (p->name[0] == '\0' || p->name[strspn(p->name, CW_CONF_NAME_CHARS)] != '\0' ||
+        strlen(p->name) > 64)
+        return cw_fail(l->err, -EINVAL,
+                       "%s:%d: partition '%s': a name has letters, digits, '_', '-' and '.'",
                        item->file, item->line, p->name);
     if (p->max_time_s == 0 || p->default_time_s == 0)
-        return cw_fail(l->err, -EINVAL, "%s:%d: partition %s: a time limit of 0 seconds", item->file, item->line,
-                       p->name);
+        return cw_fail(l->err, -EINVAL, "%s:%d: partition %s: a time limit of 0 seconds",
+                       item->file, item->line, p->name);
     if (p->default_time_s <= p->max_time_s)
         return 0;
     if (default_time_given)
-        return cw_fail(l->err, -EINVAL, "%s:%d: partition %s: default_time is above max_time", item->file,
-                       item->line, p->name);
+        return cw_fail(l->err, -EINVAL, "%s:%d: partition %s: default_time is above max_time",
+                       item->file, item->line, p->name);
     p->default_time_s = p->max_time_s;
     return 0;
 }
@@ -189,8 +195,10 @@ static int check_default(struct loader *l, struct cw_conf_partition *parts, size
 
     for (size_t i = 0; i < n; i++) {
         if (parts[i].is_default && chosen != NULL)
-            return cw_fail(l->err, -EINVAL, "%s:%d: partition %s: %s is the default already (line %d)",
-                           l->full->partition_files[i], parts[i].line, parts[i].name, chosen->name, chosen->line);
+            return cw_fail(l->err, -EINVAL,
+                           "%s:%d: partition %s: %s is the default already (line %d)",
+                           l->full->partition_files[i], parts[i].line, parts[i].name, chosen->name,
+                           chosen->line);
         if (parts[i].is_default)
             chosen = &parts[i];
     }
@@ -206,7 +214,8 @@ static int fill_partitions(struct loader *l)
     size_t given = count_items(l, 0, "partition"), n = given > 0 ? given : 1, k = 0;
     struct cw_conf_partition *parts = cw_arena_alloc(full->arena, n * sizeof(*parts));
 
-    full->partition_places = cw_arena_alloc(full->arena, n * s->n_rows * sizeof(struct cw_conf_place));
+    full->partition_places = cw_arena_alloc(full->arena,
+                                            n * s->n_rows * sizeof(struct cw_conf_place));
     full->partition_files = cw_arena_alloc(full->arena, n * sizeof(char *));
     full->conf.partitions = parts;
     full->conf.n_partitions = n;
@@ -244,7 +253,8 @@ static int split_title(struct loader *l, const struct cw_conf_item *item, struct
 
     if (family == 0 || slash[1] == '\0' || strspn(item->title, chars) != family ||
         slash[1 + strspn(slash + 1, chars)] != '\0' || strlen(item->title) > 128)
-        return cw_fail(l->err, -EINVAL, "%s:%d: plugin '%s': expected \"family/name\" in small letters", item->file,
+        return cw_fail(l->err, -EINVAL,
+                       "%s:%d: plugin '%s': expected \"family/name\" in small letters", item->file,
                        item->line, item->title);
     p->family = cw_arena_printf(l->full->arena, "%.*s", (int)family, item->title);
     p->name = slash + 1;
@@ -270,7 +280,8 @@ static int fill_options(struct loader *l, cfg_t *sec, size_t self, struct cw_con
         const char *value = opts != NULL ? cfg_getstr(opts, item->name) : NULL;
         if (value == NULL || strcmp(value, item->value) != 0)
             return changed(l, item);
-        options[k++] = (struct cw_conf_option){ item->name, cw_arena_strdup(l->full->arena, value), item->line };
+        options[k++] = (struct cw_conf_option){ item->name, cw_arena_strdup(l->full->arena, value),
+                                                item->line };
     }
     p->options = options;
     p->n_options = n;
@@ -316,9 +327,10 @@ static int check_connect(struct loader *l, const char *name, const char *url)
 
     for (size_t i = 0; i < CW_ARRAY_LEN(wild); i++) {
         if (strncmp(url, wild[i], strlen(wild[i])) == 0)
-            return cw_fail(l->err, -EINVAL, "%s:%d: %s: %s stands for all addresses; set %s to one of them",
-                           item != NULL ? item->file : l->full->conf.path, item != NULL ? item->line : 1, name, url,
-                           name);
+            return cw_fail(l->err, -EINVAL,
+                           "%s:%d: %s: %s stands for all addresses; set %s to one of them",
+                           item != NULL ? item->file : l->full->conf.path,
+                           item != NULL ? item->line : 1, name, url, name);
     }
     return 0;
 }
@@ -328,7 +340,8 @@ static int fill_all(struct loader *l)
     const struct cw_conf_section *root = &cw_conf_schema_root;
     struct cw_conf *c = &l->full->conf;
 
-    l->full->root_places = cw_arena_alloc(l->full->arena, root->n_rows * sizeof(struct cw_conf_place));
+    l->full->root_places = cw_arena_alloc(l->full->arena,
+                                          root->n_rows * sizeof(struct cw_conf_place));
     int rc = fill_rows(l, root, l->cfg, 0, c, l->full->root_places);
     if (rc == 0)
         rc = fill_partitions(l);
@@ -378,7 +391,8 @@ static int load(const char *name, uid_t owner, const char *text, size_t len, str
     return 0;
 }
 
-int cw_conf_load_text(const char *name, const char *text, struct cw_conf **ret, struct cw_error *err)
+int cw_conf_load_text(const char *name, const char *text, struct cw_conf **ret,
+                      struct cw_error *err)
 {
     return load(name, 0, text, strlen(text), ret, err);
 }
@@ -411,7 +425,8 @@ const struct cw_conf_partition *cw_conf_partition_find(const struct cw_conf *c, 
     return NULL;
 }
 
-const struct cw_conf_plugin *cw_conf_plugin_find(const struct cw_conf *c, const char *family, const char *name)
+const struct cw_conf_plugin *cw_conf_plugin_find(const struct cw_conf *c, const char *family,
+                                                 const char *name)
 {
     for (size_t i = 0; i < c->n_plugins; i++) {
         const struct cw_conf_plugin *p = &c->plugins[i];

@@ -7,10 +7,11 @@
  * thread-safe (the lexer is global). Traps of libconfuse that this unit closes: LIBRARIES section 7
  * (missing brace, duplicate titles and scalars, octal numbers, own include, environment variables).
  *
- * In the file a setting is called as its field here without the unit (kill_grace, heartbeat, node_lost,
- * disk_reserve, reserve_mem, retention, max_time, default_time, default_mem); is_default is `default`.
- * A bare number is seconds (units ms s m h d w), except that heartbeat needs a unit and a partition's times
- * are written as for --time (a bare number is minutes); a bare size is MiB. Paths, also those of ipc://, are made absolute.
+ * In the file a setting is called as its field here without the unit (kill_grace, heartbeat,
+ * node_lost, disk_reserve, reserve_mem, retention, max_time, default_time, default_mem); is_default
+ * is `default`. A bare number is seconds (units ms s m h d w), except that heartbeat needs a unit
+ * and a partition's times are written as for --time (a bare number is minutes); a bare size is MiB.
+ * Paths, also those of ipc://, are made absolute.
  * Test: conf_test.c, fuzz_conf.c. */
 #include <stdbool.h>
 #include <stddef.h>

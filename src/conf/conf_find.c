@@ -22,7 +22,8 @@ static char *home_file(void)
 
 static bool exists(const char *path)
 {
-    /* A file that is there but may not be read is the right one: opening it gives the true reason. */
+    /* A file that is there but may not be read is the right one: opening it gives the true reason.
+     */
     return path != NULL && (access(path, F_OK) == 0 || errno != ENOENT);
 }
 

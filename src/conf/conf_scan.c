@@ -1,8 +1,9 @@
 /* The shape of a configuration.
  *
  * Tokens: words of a safe alphabet, strings in quotes on one line, and the punctuation { } ( ) =.
- * Statements: `name = value`, `section "title" { ... }`, `include("file")`. Whatever else libconfuse
- * would accept, or silently skip, is refused here with its line. Test: conf_test.c, fuzz_conf.c. */
+ * Statements: `name = value`, `section "title" { ... }`, `include("file")`. Whatever else
+ * libconfuse would accept, or silently skip, is refused here with its line. Test: conf_test.c,
+ * fuzz_conf.c. */
 #include "config.h"
 
 #include "conf/conf_scan.h"
@@ -29,7 +30,8 @@ struct lexer {
     char *text; /* of the token; in the arena */
 };
 
-static int bad(const struct lexer *x, int line, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static int bad(const struct lexer *x, int line, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
 static int bad(const struct lexer *x, int line, const char *fmt, ...)
 {
@@ -118,10 +120,12 @@ static int scan_string(struct lexer *x)
         if ((unsigned char)*x->p < 0x20 || *x->p == 0x7f)
             return bad_char(x);
         if (*x->p == '$' && x->p + 1 < x->end && x->p[1] == '{')
-            return bad(x, x->line, "environment variables are not expanded here; write the value itself");
+            return bad(x, x->line,
+                       "environment variables are not expanded here; write the value itself");
         if (*x->p == '\\') {
             if (quote == '\'' || x->p + 1 >= x->end || (x->p[1] != '\\' && x->p[1] != '"'))
-                return bad(x, x->line, "a backslash may stand only before \" or \\ in double quotes");
+                return bad(x, x->line,
+                           "a backslash may stand only before \" or \\ in double quotes");
             x->p++;
         }
         cw_buf_add(&b, x->p, 1);
@@ -152,7 +156,8 @@ static int next_token(struct lexer *x)
     x->token = T_WORD;
     if (x->p == start) {
         if (*x->p == '$')
-            return bad(x, x->line, "environment variables are not expanded here; write the value itself");
+            return bad(x, x->line,
+                       "environment variables are not expanded here; write the value itself");
         if (*x->p == '\0' || strchr("{}()=", *x->p) == NULL)
             return bad_char(x);
         x->p++;
@@ -183,8 +188,8 @@ void cw_conf_scan_fini(struct cw_conf_scan *s)
     s->n = s->cap = 0;
 }
 
-const struct cw_conf_item *cw_conf_scan_find(const struct cw_conf_scan *s, size_t parent, const char *name,
-                                             const char *title)
+const struct cw_conf_item *cw_conf_scan_find(const struct cw_conf_scan *s, size_t parent,
+                                             const char *name, const char *title)
 {
     for (size_t i = 0; i < s->n; i++) {
         const struct cw_conf_item *it = &s->items[i];
@@ -201,8 +206,8 @@ static int add_item(struct lexer *x, const struct cw_conf_item *item)
     const struct cw_conf_item *old = cw_conf_scan_find(s, item->parent, item->name, item->title);
 
     if (old != NULL && item->title != NULL)
-        return bad(x, item->line, "%s \"%s\" was given before (%s:%d)", item->name, item->title, old->file,
-                   old->line);
+        return bad(x, item->line, "%s \"%s\" was given before (%s:%d)", item->name, item->title,
+                   old->file, old->line);
     if (old != NULL)
         return bad(x, item->line, "%s was given before (%s:%d)", item->name, old->file, old->line);
     if (s->n == CW_CONF_ITEMS_MAX)
@@ -223,10 +228,11 @@ static int unknown_name(struct lexer *x, const struct cw_conf_section *in)
     if (in->name[0] != '\0')
         cw_buf_addf(&where, " in %s", in->name);
     if (near != NULL)
-        return bad(x, x->token_line, "unknown setting '%s'%s; did you mean '%s'?", x->text, cw_buf_str(&where),
-                   near);
+        return bad(x, x->token_line, "unknown setting '%s'%s; did you mean '%s'?", x->text,
+                   cw_buf_str(&where), near);
     if (in->name[0] == '\0')
-        return bad(x, x->token_line, "unknown setting '%s'; crun.conf(5) lists what is allowed", x->text);
+        return bad(x, x->token_line, "unknown setting '%s'; crun.conf(5) lists what is allowed",
+                   x->text);
     cw_buf_add_str(&where, "; allowed:");
     for (size_t i = 0; i < in->n_rows; i++)
         cw_buf_addf(&where, "%s %s", i > 0 ? "," : "", in->rows[i].name);
@@ -238,7 +244,9 @@ static int unknown_name(struct lexer *x, const struct cw_conf_section *in)
 /* name = value */
 static int scan_setting(struct lexer *x, size_t parent)
 {
-    struct cw_conf_item item = { .name = x->text, .parent = parent, .file = x->file, .line = x->token_line };
+    struct cw_conf_item item = {
+        .name = x->text, .parent = parent, .file = x->file, .line = x->token_line
+    };
     cw_autofree char *where = cw_xasprintf("behind %s", x->text);
     int rc = expect(x, "=", where);
 
@@ -255,9 +263,11 @@ static int scan_block(struct lexer *x, const struct cw_conf_section *in, size_t 
 /* name { ... } or name "title" { ... } */
 static int scan_section(struct lexer *x, const struct cw_conf_section *section, size_t parent)
 {
-    struct cw_conf_item item = {
-        .name = section->name, .section = section, .parent = parent, .file = x->file, .line = x->token_line
-    };
+    struct cw_conf_item item = { .name = section->name,
+                                 .section = section,
+                                 .parent = parent,
+                                 .file = x->file,
+                                 .line = x->token_line };
     int rc = 0;
 
     if (section->titled) {
@@ -265,7 +275,8 @@ static int scan_section(struct lexer *x, const struct cw_conf_section *section, 
         if (rc < 0)
             return rc;
         if (x->token != T_WORD && x->token != T_STRING)
-            return bad(x, x->token_line, "%s needs a name in quotes, found %s", section->name, x->text);
+            return bad(x, x->token_line, "%s needs a name in quotes, found %s", section->name,
+                       x->text);
         item.title = x->text;
     }
     rc = add_item(x, &item);
@@ -313,12 +324,16 @@ static int scan_statement(struct lexer *x, const struct cw_conf_section *in, siz
         return scan_section(x, sub, self);
     if (!in->free_keys && cw_conf_schema_row(in, x->text) == NULL)
         return unknown_name(x, in);
-    if (in->free_keys && x->text[strspn(x->text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")] != '\0')
-        return bad(x, x->token_line, "an option's name may have letters, digits, '_' and '-', found '%s'", x->text);
+    if (in->free_keys &&
+        x->text[strspn(x->text,
+                       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")] != '\0')
+        return bad(x, x->token_line,
+                   "an option's name may have letters, digits, '_' and '-', found '%s'", x->text);
     return scan_setting(x, self);
 }
 
-/* Statements up to the closing brace of section number self - 1, or the end of the file when self is 0. */
+/* Statements up to the closing brace of section number self - 1, or the end of the file when self
+ * is 0. */
 static int scan_block(struct lexer *x, const struct cw_conf_section *in, size_t self)
 {
     for (;;) {
@@ -328,8 +343,8 @@ static int scan_block(struct lexer *x, const struct cw_conf_section *in, size_t 
         if (x->token == T_END && self == 0)
             return 0;
         if (x->token == T_END)
-            return bad(x, x->scan->items[self - 1].line, "the closing brace of the section %s that begins here is missing",
-                       in->name);
+            return bad(x, x->scan->items[self - 1].line,
+                       "the closing brace of the section %s that begins here is missing", in->name);
         if (x->token == T_PUNCT && x->text[0] == '}') {
             if (self > 0)
                 return 0;
@@ -344,8 +359,12 @@ static int scan_block(struct lexer *x, const struct cw_conf_section *in, size_t 
 int cw_conf_scan_text(struct cw_conf_scan *s, const char *file, const char *text, size_t len,
                       struct cw_error *err)
 {
-    struct lexer x = { .scan = s, .file = cw_arena_strdup(s->arena, file), .p = text, .end = text + len,
-                       .line = 1, .err = err };
+    struct lexer x = { .scan = s,
+                       .file = cw_arena_strdup(s->arena, file),
+                       .p = text,
+                       .end = text + len,
+                       .line = 1,
+                       .err = err };
 
     return scan_block(&x, &cw_conf_schema_root, 0);
 }
@@ -359,7 +378,8 @@ const char *cw_conf_scan_include_path(struct cw_arena *arena, const char *file, 
     if (slash == NULL)
         return cw_arena_printf(arena, "./%s", name);
     /* A '~' in front must not reach libconfuse, which would look for a home directory. */
-    return cw_arena_printf(arena, "%s%.*s/%s", file[0] == '~' ? "./" : "", (int)(slash - file), file, name);
+    return cw_arena_printf(arena, "%s%.*s/%s", file[0] == '~' ? "./" : "", (int)(slash - file),
+                           file, name);
 }
 
 int cw_conf_scan_read(const char *path, const uid_t *owner, struct cw_buf *ret, uid_t *ret_owner,
@@ -378,7 +398,8 @@ int cw_conf_scan_read(const char *path, const uid_t *owner, struct cw_buf *ret, 
     if ((st.st_mode & S_IWOTH) != 0)
         return cw_fail(err, -EPERM, "%s: everybody may write it", path);
     if (owner != NULL && st.st_uid != 0 && st.st_uid != geteuid() && st.st_uid != *owner)
-        return cw_fail(err, -EPERM, "%s: belongs to uid %lu, not to root or the owner of the main file", path,
+        return cw_fail(err, -EPERM,
+                       "%s: belongs to uid %lu, not to root or the owner of the main file", path,
                        (unsigned long)st.st_uid);
     if (ret_owner != NULL)
         *ret_owner = st.st_uid;

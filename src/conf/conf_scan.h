@@ -1,9 +1,9 @@
 #pragma once
 /* The shape of a configuration: which settings stand in which section, in which file and line.
  *
- * libconfuse reads the values but lets too much pass: a missing closing brace, settings and titles given
- * twice, characters it drops, environment variables. The scanner goes over the same text first, takes
- * only a strict part of the language (in which both agree), and remembers every place.
+ * libconfuse reads the values but lets too much pass: a missing closing brace, settings and titles
+ * given twice, characters it drops, environment variables. The scanner goes over the same text
+ * first, takes only a strict part of the language (in which both agree), and remembers every place.
  * Test: conf_test.c, fuzz_conf.c. */
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,11 +41,11 @@ void cw_conf_scan_fini(struct cw_conf_scan *s);
 int cw_conf_scan_text(struct cw_conf_scan *s, const char *file, const char *text, size_t len,
                       struct cw_error *err);
 /* NULL: not given. title may be NULL. */
-const struct cw_conf_item *cw_conf_scan_find(const struct cw_conf_scan *s, size_t parent, const char *name,
-                                             const char *title);
+const struct cw_conf_item *cw_conf_scan_find(const struct cw_conf_scan *s, size_t parent,
+                                             const char *name, const char *title);
 /* The path that include("name") in file means; in the arena. */
 const char *cw_conf_scan_include_path(struct cw_arena *arena, const char *file, const char *name);
-/* Reads a regular file of at most CW_CONF_FILE_MAX that not everybody may write; owner, when not NULL, is
- * who may own it beside root and ourselves. ret_owner may be NULL. */
+/* Reads a regular file of at most CW_CONF_FILE_MAX that not everybody may write; owner, when not
+ * NULL, is who may own it beside root and ourselves. ret_owner may be NULL. */
 int cw_conf_scan_read(const char *path, const uid_t *owner, struct cw_buf *ret, uid_t *ret_owner,
                       struct cw_error *err);

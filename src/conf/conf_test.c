@@ -1,4 +1,5 @@
-/* Tests of conf.c and the units behind it: what is refused and how, what is filled in, what is shown. */
+/* Tests of conf.c and the units behind it: what is refused and how, what is filled in, what is
+ * shown. */
 #include "config.h"
 
 #include "conf/conf.h"
@@ -46,9 +47,12 @@ static const struct {
     const char *text, *want;
 } refused[] = {
     /* shape */
-    { "partition a {\n max_time = 1h\n", "c:1: the closing brace of the section partition that begins here is missing" },
-    { "plugin \"gpu/fake\" {\n options {\n a = b\n}\n", "c:1: the closing brace of the section plugin that begins here is missing" },
-    { "plugin \"gpu/fake\" { options { a = b ", "c:1: the closing brace of the section options that begins here is missing" },
+    { "partition a {\n max_time = 1h\n",
+      "c:1: the closing brace of the section partition that begins here is missing" },
+    { "plugin \"gpu/fake\" {\n options {\n a = b\n}\n",
+      "c:1: the closing brace of the section plugin that begins here is missing" },
+    { "plugin \"gpu/fake\" { options { a = b ",
+      "c:1: the closing brace of the section options that begins here is missing" },
     { "cluster = a\n}\n", "c:2: '}' without an open section" },
     { "cluster\n", "c:2: '=' is expected behind cluster, found the end of the file" },
     { "cluster = ", "c:1: a value is expected for cluster, found the end of the file" },
@@ -74,44 +78,61 @@ static const struct {
     { "cluster = \xff\n", "c:1: unexpected byte 0xff" },
     { "\n/* a\nb\n", "c:2: the comment that begins here has no end" },
     { "partition {\n}\n", "c:1: partition needs a name in quotes, found {" },
-    { "partition \"a\" max_time = 1\n", "c:1: '{' is expected to open the section, found max_time" },
+    { "partition \"a\" max_time = 1\n",
+      "c:1: '{' is expected to open the section, found max_time" },
     /* environment */
-    { "dir = \"${HOME}\"\n", "c:1: environment variables are not expanded here; write the value itself" },
-    { "dir = \"${NOPE:-x}\"\n", "c:1: environment variables are not expanded here; write the value itself" },
-    { "dir = ${HOME}\n", "c:1: environment variables are not expanded here; write the value itself" },
+    { "dir = \"${HOME}\"\n",
+      "c:1: environment variables are not expanded here; write the value itself" },
+    { "dir = \"${NOPE:-x}\"\n",
+      "c:1: environment variables are not expanded here; write the value itself" },
+    { "dir = ${HOME}\n",
+      "c:1: environment variables are not expanded here; write the value itself" },
     { "plugin \"gpu/fake\" { options { a = '${HOME}' } }\n",
       "c:1: environment variables are not expanded here; write the value itself" },
     /* names */
-    { "cluster = x\nkil_grace = 5\n", "c:2: unknown setting 'kil_grace'; did you mean 'kill_grace'?" },
+    { "cluster = x\nkil_grace = 5\n",
+      "c:2: unknown setting 'kil_grace'; did you mean 'kill_grace'?" },
     { "heartbeat_ms = 500ms\n", "c:1: unknown setting 'heartbeat_ms'; did you mean 'heartbeat'?" },
     { "zzz = 5\n", "c:1: unknown setting 'zzz'; crun.conf(5) lists what is allowed" },
     { "partiton \"a\" { }\n", "c:1: unknown setting 'partiton'; did you mean 'partition'?" },
-    { "partition \"a\" {\n node = n1\n}\n", "c:2: unknown setting 'node' in partition; did you mean 'nodes'?" },
+    { "partition \"a\" {\n node = n1\n}\n",
+      "c:2: unknown setting 'node' in partition; did you mean 'nodes'?" },
     { "partition \"a\" {\n cluster = x\n}\n",
-      "c:2: unknown setting 'cluster' in partition; allowed: nodes, default, max_time, default_time, default_mem, "
+      "c:2: unknown setting 'cluster' in partition; allowed: nodes, default, max_time, "
+      "default_time, default_mem, "
       "isolation" },
-    { "plugin \"gpu/fake\" { zzz = 1 }\n", "c:1: unknown setting 'zzz' in plugin; allowed: required, exec, options { }" },
+    { "plugin \"gpu/fake\" { zzz = 1 }\n",
+      "c:1: unknown setting 'zzz' in plugin; allowed: required, exec, options { }" },
     { "plugin \"gpu/fake\" { options { a:b = 1 } }\n",
       "c:1: an option's name may have letters, digits, '_' and '-', found 'a:b'" },
     { "plugin \"gpu/fake\" { include(\"x\") }\n",
       "c:1: unknown setting 'include' in plugin; allowed: required, exec, options { }" },
     /* twice */
     { "kill_grace = 5\nkill_grace = 6\n", "c:2: kill_grace was given before (c:1)" },
-    { "partition a { }\npartition b { }\npartition a { }\n", "c:3: partition \"a\" was given before (c:1)" },
+    { "partition a { }\npartition b { }\npartition a { }\n",
+      "c:3: partition \"a\" was given before (c:1)" },
     { "partition a { nodes = n1\n nodes = n2 }\n", "c:2: nodes was given before (c:1)" },
-    { "plugin \"gpu/fake\" { }\nplugin \"gpu/fake\" { }\n", "c:2: plugin \"gpu/fake\" was given before (c:1)" },
+    { "plugin \"gpu/fake\" { }\nplugin \"gpu/fake\" { }\n",
+      "c:2: plugin \"gpu/fake\" was given before (c:1)" },
     { "plugin \"gpu/fake\" { options { a = 1\n a = 2 } }\n", "c:2: a was given before (c:1)" },
-    { "plugin \"gpu/fake\" { options { }\n options { } }\n", "c:2: options was given before (c:1)" },
+    { "plugin \"gpu/fake\" { options { }\n options { } }\n",
+      "c:2: options was given before (c:1)" },
     { "partition a { default = true }\npartition b { default = yes }\n",
       "c:2: partition b: a is the default already (line 1)" },
     /* values */
-    { "cluster = \"a b\"\n", "c:1: cluster: 'a b' is not a name of letters, digits, '_', '-' and '.'" },
+    { "cluster = \"a b\"\n",
+      "c:1: cluster: 'a b' is not a name of letters, digits, '_', '-' and '.'" },
     { "cluster = \"\"\n", "c:1: cluster: '' is not a name of letters, digits, '_', '-' and '.'" },
-    { "cluster = \"../x\"\n", "c:1: cluster: '../x' is not a name of letters, digits, '_', '-' and '.'" },
-    { "kill_grace = soon\n", "c:1: kill_grace: 'soon' is not a time like 30, 90s, 500ms, 1h30m or 7d" },
-    { "kill_grace = 0x10\n", "c:1: kill_grace: '0x10' is not a time like 30, 90s, 500ms, 1h30m or 7d" },
-    { "kill_grace = 1:30\n", "c:1: kill_grace: '1:30' is not a time like 30, 90s, 500ms, 1h30m or 7d" },
-    { "kill_grace = infinite\n", "c:1: kill_grace: 'infinite' is not a time like 30, 90s, 500ms, 1h30m or 7d" },
+    { "cluster = \"../x\"\n",
+      "c:1: cluster: '../x' is not a name of letters, digits, '_', '-' and '.'" },
+    { "kill_grace = soon\n",
+      "c:1: kill_grace: 'soon' is not a time like 30, 90s, 500ms, 1h30m or 7d" },
+    { "kill_grace = 0x10\n",
+      "c:1: kill_grace: '0x10' is not a time like 30, 90s, 500ms, 1h30m or 7d" },
+    { "kill_grace = 1:30\n",
+      "c:1: kill_grace: '1:30' is not a time like 30, 90s, 500ms, 1h30m or 7d" },
+    { "kill_grace = infinite\n",
+      "c:1: kill_grace: 'infinite' is not a time like 30, 90s, 500ms, 1h30m or 7d" },
     { "kill_grace = 1500ms\n", "c:1: kill_grace: '1500ms' is not a whole number of seconds" },
     { "kill_grace = 99999999999999999999\n", "c:1: kill_grace: 99999999999999999999 is too large" },
     { "kill_grace = 18446744073709552\n", "c:1: kill_grace: 18446744073709552 is too large" },
@@ -128,36 +149,48 @@ static const struct {
       "c:1: disk_reserve: size '1X': the unit may be K, M, G, T or P (1024-based), or B" },
     { "reserve_mem = 20000P\n", "c:1: reserve_mem: size '20000P': too large" },
     { "allow_root_jobs = maybe\n", "c:1: allow_root_jobs: 'maybe' is not true or false" },
-    { "log_level = loud\n", "c:1: log_level: 'loud' is not allowed; one of: error warn info debug" },
-    { "log_level = warn_\n", "c:1: log_level: 'warn_' is not allowed; one of: error warn info debug" },
+    { "log_level = loud\n",
+      "c:1: log_level: 'loud' is not allowed; one of: error warn info debug" },
+    { "log_level = warn_\n",
+      "c:1: log_level: 'warn_' is not allowed; one of: error warn info debug" },
     { "log_level = war\n", "c:1: log_level: 'war' is not allowed; one of: error warn info debug" },
     { "admins = \"a,,b\"\n", "c:1: admins: '' is not a user's name" },
     { "admins = \"a, b\"\n", "c:1: admins: ' b' is not a user's name" },
     { "state_dir = \"\"\n", "c:1: state_dir: the path is empty" },
     { "plugin_path = \"/a::/b\"\n", "c:1: plugin_path: one of the paths is empty" },
-    { "client_listen = \"http://a\"\n", "c:1: client_listen: 'http://a' is not ipc://PATH or tcp://HOST:PORT" },
-    { "client_listen = \"tcp://a\"\n", "c:1: client_listen: 'tcp://a' is not ipc://PATH or tcp://HOST:PORT" },
-    { "client_listen = \"tcp://a:0\"\n", "c:1: client_listen: 'tcp://a:0' is not ipc://PATH or tcp://HOST:PORT" },
-    { "client_listen = \"tcp://a:65536\"\n", "c:1: client_listen: 'tcp://a:65536' is not ipc://PATH or tcp://HOST:PORT" },
-    { "client_listen = \"tcp://:80\"\n", "c:1: client_listen: 'tcp://:80' is not ipc://PATH or tcp://HOST:PORT" },
-    { "client_listen = \"ipc://\"\n", "c:1: client_listen: 'ipc://' is not ipc://PATH or tcp://HOST:PORT" },
-    { "\nclient_listen = \"tcp://*:80\"\n",
-      "c:1: client_connect: tcp://*:80 stands for all addresses; set client_connect to one of them" },
+    { "client_listen = \"http://a\"\n",
+      "c:1: client_listen: 'http://a' is not ipc://PATH or tcp://HOST:PORT" },
+    { "client_listen = \"tcp://a\"\n",
+      "c:1: client_listen: 'tcp://a' is not ipc://PATH or tcp://HOST:PORT" },
+    { "client_listen = \"tcp://a:0\"\n",
+      "c:1: client_listen: 'tcp://a:0' is not ipc://PATH or tcp://HOST:PORT" },
+    { "client_listen = \"tcp://a:65536\"\n",
+      "c:1: client_listen: 'tcp://a:65536' is not ipc://PATH or tcp://HOST:PORT" },
+    { "client_listen = \"tcp://:80\"\n",
+      "c:1: client_listen: 'tcp://:80' is not ipc://PATH or tcp://HOST:PORT" },
+    { "client_listen = \"ipc://\"\n",
+      "c:1: client_listen: 'ipc://' is not ipc://PATH or tcp://HOST:PORT" },
+    { "\nclient_listen = \"tcp://*:80\"\n", "c:1: client_connect: tcp://*:80 stands for all "
+                                            "addresses; set client_connect to one of them" },
     { "node_connect = \"tcp://*:80\"\n",
       "c:1: node_connect: tcp://*:80 stands for all addresses; set node_connect to one of them" },
     { "partition \"a\" { nodes = \"n[3-1]\" }\n",
       "c:1: nodes: host list 'n[3-1]' column 3: the range goes backwards" },
     { "partition \"a\" { max_time = long }\n",
-      "c:1: max_time: duration 'long': expected minutes, M:S, H:M:S, D-H[:M[:S]], parts like 1h30m, or 'unlimited'" },
+      "c:1: max_time: duration 'long': expected minutes, M:S, H:M:S, D-H[:M[:S]], parts like "
+      "1h30m, or 'unlimited'" },
     { "partition \"a\" {\n max_time = 30\n default_time = 31 }\n",
       "c:1: partition a: default_time is above max_time" },
     { "partition \"a\" { max_time = 0s }\n", "c:1: partition a: a time limit of 0 seconds" },
-    { "partition \"a b\" { }\n", "c:1: partition 'a b': a name has letters, digits, '_', '-' and '.'" },
+    { "partition \"a b\" { }\n",
+      "c:1: partition 'a b': a name has letters, digits, '_', '-' and '.'" },
     { "partition \"\" { }\n", "c:1: partition '': a name has letters, digits, '_', '-' and '.'" },
     { "plugin \"gpu\" { }\n", "c:1: plugin 'gpu': expected \"family/name\" in small letters" },
     { "plugin \"gpu/\" { }\n", "c:1: plugin 'gpu/': expected \"family/name\" in small letters" },
-    { "plugin \"gpu/../x\" { }\n", "c:1: plugin 'gpu/../x': expected \"family/name\" in small letters" },
-    { "plugin \"Gpu/fake\" { }\n", "c:1: plugin 'Gpu/fake': expected \"family/name\" in small letters" },
+    { "plugin \"gpu/../x\" { }\n",
+      "c:1: plugin 'gpu/../x': expected \"family/name\" in small letters" },
+    { "plugin \"Gpu/fake\" { }\n",
+      "c:1: plugin 'Gpu/fake': expected \"family/name\" in small letters" },
     /* include */
     { "include(\"none.conf\")\n", "c:1: include: open ./none.conf: No such file or directory" },
     { "include(none)\n", "c:1: a file name in quotes is expected for include" },
@@ -216,16 +249,16 @@ static void an_empty_file_has_every_default(void **state)
     }
 }
 
-static const char full_text[] =
-    "cluster = test   /* a\n"
-    "comment */ dir = \"/srv/x\" # more\n"
-    "kill_grace = 010\n"
-    "heartbeat = 500ms run_dir = r\n"
-    "client_listen = \"ipc://short.sock\"\n"
-    "partition small { nodes = \"n[01-04]\" max_time = 30 }\n"
-    "partition \"big\" { default = yes default_mem = 1.5G }\n"
-    "plugin \"gpu/fake\" { required = true exec = \"bin/probe\" options { count = 4\n  api-token = \"a \\\"b\\\" \\\\\" } }\n"
-    "plugin_path = \"/a:b\"\n";
+static const char full_text[] = "cluster = test   /* a\n"
+                                "comment */ dir = \"/srv/x\" # more\n"
+                                "kill_grace = 010\n"
+                                "heartbeat = 500ms run_dir = r\n"
+                                "client_listen = \"ipc://short.sock\"\n"
+                                "partition small { nodes = \"n[01-04]\" max_time = 30 }\n"
+                                "partition \"big\" { default = yes default_mem = 1.5G }\n"
+                                "plugin \"gpu/fake\" { required = true exec = \"bin/probe\" "
+                                "options { count = 4\n  api-token = \"a \\\"b\\\" \\\\\" } }\n"
+                                "plugin_path = \"/a:b\"\n";
 
 static void values_are_read_and_paths_made_absolute(void **state)
 {
@@ -277,7 +310,8 @@ static void the_dump_gives_every_value_with_its_origin(void **state)
     assert_non_null(strstr(b.data, "\nplugin.gpu/fake.options.count = \"4\" (c:8)\n"));
     assert_non_null(strstr(b.data, "\nplugin.gpu/fake.options.api-token = (hidden) (c:9)\n"));
     for (size_t i = 0; i < cw_conf_schema_root.n_rows; i++) {
-        cw_autofree char *line = cw_xasprintf("%s%s = ", i > 0 ? "\n" : "", cw_conf_schema_root.rows[i].name);
+        cw_autofree char *line = cw_xasprintf("%s%s = ", i > 0 ? "\n" : "",
+                                              cw_conf_schema_root.rows[i].name);
         assert_non_null(strstr(b.data, line));
     }
     cw_conf_destroy(c);
@@ -293,7 +327,8 @@ static void what_is_dumped_loads_to_the_same_values(void **state)
     (void)state;
     assert_int_equal(cw_conf_load_text("c", full_text, &c, NULL), 0);
     cw_conf_dump(c, &b);
-    for (char *line = strtok_r(b.data, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save)) {
+    for (char *line = strtok_r(b.data, "\n", &save); line != NULL;
+         line = strtok_r(NULL, "\n", &save)) {
         *strrchr(line, '(') = '\0';
         if (strncmp(line, "partition.", 10) != 0 && strncmp(line, "plugin.", 7) != 0)
             cw_buf_addf(&text, "%s\n", line);
@@ -301,7 +336,8 @@ static void what_is_dumped_loads_to_the_same_values(void **state)
     if (cw_conf_load_text("d", text.data, &again, &err) < 0)
         fail_msg("%s", err.text);
     cw_conf_dump(again, &twice);
-    for (char *line = strtok_r(text.data, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save))
+    for (char *line = strtok_r(text.data, "\n", &save); line != NULL;
+         line = strtok_r(NULL, "\n", &save))
         assert_non_null(strstr(twice.data, line));
     cw_conf_destroy(c);
     cw_conf_destroy(again);
@@ -316,7 +352,8 @@ static void a_long_directory_is_refused_for_its_sockets(void **state)
     (void)state;
     snprintf(text, sizeof(text), "run_dir = \"/%0120d\"\n", 0);
     assert_int_equal(cw_conf_load_text("c", text, &c, &err), -ENAMETOOLONG);
-    assert_non_null(strstr(err.text, "a socket's path has at most 107 characters; choose a shorter run_dir"));
+    assert_non_null(
+        strstr(err.text, "a socket's path has at most 107 characters; choose a shorter run_dir"));
     assert_memory_equal(err.text, "c:1: client_listen: ", 20);
 }
 
@@ -418,7 +455,8 @@ static void a_nul_byte_is_refused(void **state)
     struct cw_error err = { 0 };
 
     (void)state;
-    assert_int_equal(cw_file_write_atomic("nul.conf", "cluster = a\n\0dir = b\n", 21, 0644, NULL), 0);
+    assert_int_equal(cw_file_write_atomic("nul.conf", "cluster = a\n\0dir = b\n", 21, 0644, NULL),
+                     0);
     assert_int_equal(cw_conf_load("nul.conf", &c, &err), -EINVAL);
     assert_string_equal(err.text, "nul.conf:2: unexpected byte 0x00");
 }
@@ -436,7 +474,8 @@ static void the_example_loads_and_names_every_setting(void **state)
     cw_conf_destroy(c);
     assert_int_equal(cw_file_read(CW_TEST_ETC "/crun.conf.example", 1 << 20, &b, NULL), 0);
     for (size_t s = 0; s <= cw_conf_schema_root.n_subs; s++) {
-        const struct cw_conf_section *in = s == 0 ? &cw_conf_schema_root : &cw_conf_schema_root.subs[s - 1];
+        const struct cw_conf_section *in = s == 0 ? &cw_conf_schema_root
+                                                  : &cw_conf_schema_root.subs[s - 1];
         for (size_t i = 0; i < in->n_rows; i++) {
             cw_autofree char *setting = cw_xasprintf(" %s = ", in->rows[i].name);
             if (strstr(b.data, setting) == NULL && strstr(b.data, setting + 1) == NULL)
@@ -445,7 +484,8 @@ static void the_example_loads_and_names_every_setting(void **state)
     }
 }
 
-/* The commented defaults of the example are the true ones: uncommented, the values stay the same. */
+/* The commented defaults of the example are the true ones: uncommented, the values stay the same.
+ */
 static void the_example_shows_the_true_defaults(void **state)
 {
     struct cw_conf *plain = NULL, *shown = NULL;
@@ -455,10 +495,11 @@ static void the_example_shows_the_true_defaults(void **state)
 
     (void)state;
     assert_int_equal(cw_file_read(CW_TEST_ETC "/crun.conf.example", 1 << 20, &b, NULL), 0);
-    for (char *line = strtok_r(b.data, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save)) {
-        if (line[0] == '#' && line[1] == ' ' && strchr("abcdefghijklmnopqrstuvwxyz", line[2]) != NULL &&
-            strstr(line, " = ") != NULL && strstr(line, "PLUGINDIR") == NULL &&
-            strstr(line, "default_isolation") == NULL)
+    for (char *line = strtok_r(b.data, "\n", &save); line != NULL;
+         line = strtok_r(NULL, "\n", &save)) {
+        if (line[0] == '#' && line[1] == ' ' &&
+            strchr("abcdefghijklmnopqrstuvwxyz", line[2]) != NULL && strstr(line, " = ") != NULL &&
+            strstr(line, "PLUGINDIR") == NULL && strstr(line, "default_isolation") == NULL)
             cw_buf_addf(&text, "%s\n", line + 2);
     }
     assert_int_equal(cw_conf_load_text("c", "", &plain, NULL), 0);
@@ -492,7 +533,8 @@ static void the_file_is_found_in_the_documented_order(void **state)
     assert_string_equal(err.text, "configuration: y.conf: No such file or directory");
     if (access(CW_SYSCONFDIR "/crun-wlm/crun.conf", F_OK) != 0) {
         assert_int_equal(cw_conf_find(NULL, &d, &err), -ENOENT);
-        assert_non_null(strstr(err.text, "/.crun-wlm/crun.conf nor " CW_SYSCONFDIR "/crun-wlm/crun.conf is there"));
+        assert_non_null(strstr(err.text, "/.crun-wlm/crun.conf nor " CW_SYSCONFDIR
+                                         "/crun-wlm/crun.conf is there"));
     }
     mkdir(".crun-wlm", 0755);
     write_file(".crun-wlm/crun.conf", "");
@@ -503,7 +545,8 @@ static void the_file_is_found_in_the_documented_order(void **state)
     assert_string_equal(c, "x.conf");
     setenv("CRUN_CONF", "z.conf", 1);
     assert_int_equal(cw_conf_find(NULL, &d, &err), -ENOENT);
-    assert_string_equal(err.text, "configuration: z.conf (from $CRUN_CONF): No such file or directory");
+    assert_string_equal(err.text,
+                        "configuration: z.conf (from $CRUN_CONF): No such file or directory");
     assert_null(d);
 }
 

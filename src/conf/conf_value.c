@@ -18,7 +18,6 @@
 
 #define URL_MAX_BYTES 127 /* NN_SOCKADDR_MAX without its NUL */
 
-
 static int keep_text(const struct cw_conf_bases *b, void *field, const char *text)
 {
     *(const char **)field = cw_arena_strdup(b->arena, text);
@@ -27,17 +26,21 @@ static int keep_text(const struct cw_conf_bases *b, void *field, const char *tex
 
 static bool is_name(const char *text, size_t len)
 {
-    return len > 0 && len <= 64 && strspn(text, CW_CONF_NAME_CHARS) >= len && text[0] != '-' && text[0] != '.';
+    return len > 0 && len <= 64 && strspn(text, CW_CONF_NAME_CHARS) >= len && text[0] != '-' &&
+           text[0] != '.';
 }
 
-static int set_name(const struct cw_conf_bases *b, void *field, const char *text, struct cw_error *err)
+static int set_name(const struct cw_conf_bases *b, void *field, const char *text,
+                    struct cw_error *err)
 {
     if (!is_name(text, strlen(text)))
-        return cw_fail(err, -EINVAL, "'%s' is not a name of letters, digits, '_', '-' and '.'", text);
+        return cw_fail(err, -EINVAL, "'%s' is not a name of letters, digits, '_', '-' and '.'",
+                       text);
     return keep_text(b, field, text);
 }
 
-static int set_users(const struct cw_conf_bases *b, void *field, const char *text, struct cw_error *err)
+static int set_users(const struct cw_conf_bases *b, void *field, const char *text,
+                     struct cw_error *err)
 {
     for (const char *p = text; *text != '\0';) {
         size_t n = strcspn(p, ",");
@@ -50,7 +53,8 @@ static int set_users(const struct cw_conf_bases *b, void *field, const char *tex
     return keep_text(b, field, text);
 }
 
-static int set_nodes(const struct cw_conf_bases *b, void *field, const char *text, struct cw_error *err)
+static int set_nodes(const struct cw_conf_bases *b, void *field, const char *text,
+                     struct cw_error *err)
 {
     cw_autostrv struct cw_strv names = { 0 };
 
@@ -99,7 +103,8 @@ static int set_path(const struct cw_conf_bases *b, void *field, const char *base
     return 0;
 }
 
-static int set_paths(const struct cw_conf_bases *b, void *field, const char *text, struct cw_error *err)
+static int set_paths(const struct cw_conf_bases *b, void *field, const char *text,
+                     struct cw_error *err)
 {
     cw_autobuf struct cw_buf out = { 0 };
 
@@ -127,7 +132,8 @@ static bool has_port(const char *address)
     return *end == '\0' && port >= 1 && port <= 65535;
 }
 
-static int set_url(const struct cw_conf_bases *b, void *field, const char *text, struct cw_error *err)
+static int set_url(const struct cw_conf_bases *b, void *field, const char *text,
+                   struct cw_error *err)
 {
     const char *path = "";
 
@@ -138,10 +144,12 @@ static int set_url(const struct cw_conf_bases *b, void *field, const char *text,
         return cw_fail(err, -EINVAL, "'%s' is not ipc://PATH or tcp://HOST:PORT", text);
     }
     if (strlen(path) > CW_CONF_UNIX_PATH_MAX)
-        return cw_fail(err, -ENAMETOOLONG, "%s: a socket's path has at most %d characters; choose a shorter run_dir",
+        return cw_fail(err, -ENAMETOOLONG,
+                       "%s: a socket's path has at most %d characters; choose a shorter run_dir",
                        text, CW_CONF_UNIX_PATH_MAX);
     if (strlen(text) > URL_MAX_BYTES)
-        return cw_fail(err, -ENAMETOOLONG, "%s: an address has at most %d characters", text, URL_MAX_BYTES);
+        return cw_fail(err, -ENAMETOOLONG, "%s: an address has at most %d characters", text,
+                       URL_MAX_BYTES);
     return keep_text(b, field, text);
 }
 
@@ -169,14 +177,16 @@ static int parse_count(const char *text, uint64_t *ret, struct cw_error *err)
     if (text[0] == '\0' || text[strspn(text, "0123456789")] != '\0')
         return cw_fail(err, -EINVAL, "'%.64s' is not a whole number", text);
     for (const char *p = text; *p != '\0'; p++) {
-        if (__builtin_mul_overflow(n, (uint64_t)10, &n) || __builtin_add_overflow(n, (uint64_t)(*p - '0'), &n))
+        if (__builtin_mul_overflow(n, (uint64_t)10, &n) ||
+            __builtin_add_overflow(n, (uint64_t)(*p - '0'), &n))
             return cw_fail(err, -ERANGE, "%.64s is too large", text);
     }
     *ret = n;
     return 0;
 }
 
-/* <n>ms, or parts with s m h d w; a bare number is seconds where it cannot be mistaken for something else. */
+/* <n>ms, or parts with s m h d w; a bare number is seconds where it cannot be mistaken for
+ * something else. */
 static int parse_ms(const char *text, bool need_unit, uint64_t *ret, struct cw_error *err)
 {
     cw_autofree char *copy = cw_xstrdup(text);
@@ -223,9 +233,11 @@ static void format_limit(const struct cw_conf_row *row, uint64_t limit, char *bu
     snprintf(buf, cap, "%" PRIu64 "%s", limit, ms ? "ms" : seconds ? "s" : "");
 }
 
-static int check_limits(const struct cw_conf_row *row, uint64_t n, const char *text, struct cw_error *err)
+static int check_limits(const struct cw_conf_row *row, uint64_t n, const char *text,
+                        struct cw_error *err)
 {
-    bool narrow = row->kind == CW_CONF_COUNT32 || row->kind == CW_CONF_SECONDS || row->kind == CW_CONF_MS;
+    bool narrow = row->kind == CW_CONF_COUNT32 || row->kind == CW_CONF_SECONDS ||
+                  row->kind == CW_CONF_MS;
     uint64_t max = row->max > 0 ? row->max : narrow ? UINT32_MAX : UINT64_MAX;
     char limit[32];
 
@@ -240,7 +252,8 @@ static int check_limits(const struct cw_conf_row *row, uint64_t n, const char *t
     return 0;
 }
 
-static int parse_number(const struct cw_conf_row *row, const char *text, uint64_t *ret, struct cw_error *err)
+static int parse_number(const struct cw_conf_row *row, const char *text, uint64_t *ret,
+                        struct cw_error *err)
 {
     switch (row->kind) {
     case CW_CONF_MS:
@@ -257,7 +270,8 @@ static int parse_number(const struct cw_conf_row *row, const char *text, uint64_
     }
 }
 
-static int set_number(const struct cw_conf_row *row, void *field, const char *text, struct cw_error *err)
+static int set_number(const struct cw_conf_row *row, void *field, const char *text,
+                      struct cw_error *err)
 {
     uint64_t n;
     int rc = parse_number(row, text, &n, err);

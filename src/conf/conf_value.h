@@ -13,7 +13,8 @@ struct cw_conf_bases {
     const char *dir;      /* base of everything else; NULL until dir itself is known */
 };
 
-/* section: the struct that the row's offset is in. The sentence does not name file, line or setting. */
+/* section: the struct that the row's offset is in. The sentence does not name file, line or
+ * setting. */
 int cw_conf_value_set(const struct cw_conf_bases *b, const struct cw_conf_row *row, void *section,
                       const char *text, struct cw_error *err);
 /* What cw_conf_value_set would read as the same value. */

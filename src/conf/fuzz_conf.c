@@ -1,4 +1,5 @@
-/* Any text gives a whole configuration or one line of error; what libconfuse says never gets through. */
+/* Any text gives a whole configuration or one line of error; what libconfuse says never gets
+ * through. */
 #include "config.h"
 
 #include <stdlib.h>
