@@ -1,6 +1,6 @@
 #pragma once
-/* What an isolation plugin without a private box can take from a plan: CPUs, limits, and a refusal of
- * what it cannot do. Shared by isolation/none and isolation/cgroup. Test: none/none_test.c. */
+/* What an isolation plugin without a private box takes from a plan: CPUs, limits, and a refusal of
+ * the rest. Shared by isolation/none and isolation/cgroup. Test: none/none_test.c. */
 #include <crunwlm/plugin.h>
 
 #define BOXPLAN_NONE (-1) /* no such limit */

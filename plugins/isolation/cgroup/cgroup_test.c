@@ -199,7 +199,7 @@ static int setup_plain(void **state)
 {
     struct fixture *f = calloc(1, sizeof(*f));
 
-    snprintf(f->dir, sizeof(f->dir), "/tmp/cgroup_test.XXXXXX");
+    snprintf(f->dir, sizeof(f->dir), P_tmpdir "/cgroup_test.XXXXXX");
     assert_non_null(mkdtemp(f->dir));
     put(f->dir, "cgroup.controllers", "cpuset cpu memory pids\n");
     open_plugin(f, f->dir, "top/boxes", "auto", "memory,pids,cpuset");

@@ -92,7 +92,7 @@ static void without_an_allowed_root_nothing_is_accepted(void **state)
 
 static void a_plan_follows_no_link_out_of_the_root(void **state)
 {
-    char root[] = "/tmp/local_test.XXXXXX", good[64], link[64], missing[64], wanted[256];
+    char root[] = P_tmpdir "/local_test.XXXXXX", good[64], link[64], missing[64], wanted[256];
     struct cw_plugin_err err = {{0}};
     void *ctx = NULL;
 

@@ -1,0 +1,12 @@
+/* Its file is named power-misnamed.so. */
+#include "test/minimal.h"
+
+static int resume(void *ctx, const char *node, struct cw_plugin_err *err)
+{
+    (void)ctx, (void)node, (void)err;
+    return 0;
+}
+
+static const struct cw_power_ops ops = {.resume = resume, .suspend = resume};
+
+TEST_PLUGIN("power", "other", ops);
