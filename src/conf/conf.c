@@ -3,7 +3,7 @@
  * Three steps. The scanner judges the shape and remembers places; libconfuse, under options made
  * from the schema, reads the values; then each row of the schema is filled from the file or its
  * default. Everything lives in one arena. The parser of libconfuse is global: one thread at a time.
- * Test: conf_test.c, fuzz_conf.c. */
+ * Test: conf_test.c, conf_refusal_test.c, fuzz_conf.c. */
 #include "config.h"
 
 #include "conf/conf.h"

@@ -3,7 +3,7 @@
  * Tokens: words of a safe alphabet, strings in quotes on one line, and the punctuation { } ( ) =.
  * Statements: `name = value`, `section "title" { ... }`, `include("file")`. Whatever else
  * libconfuse would accept, or silently skip, is refused here with its line. Test: conf_test.c,
- * fuzz_conf.c. */
+ * conf_refusal_test.c, fuzz_conf.c. */
 #include "config.h"
 
 #include "conf/conf_scan.h"

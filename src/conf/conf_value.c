@@ -1,6 +1,6 @@
 /* One setting's text, checked and put into its field; and back into text.
  *
- * Numbers are decimal whatever zeros stand in front. Test: conf_test.c. */
+ * Numbers are decimal whatever zeros stand in front. Test: conf_test.c, conf_refusal_test.c. */
 #include "config.h"
 
 #include "conf/conf_value.h"
