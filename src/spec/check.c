@@ -3,6 +3,7 @@
 #include "spec/check.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/idset.h"
@@ -15,12 +16,16 @@ uint32_t cw_spec_ntasks(const Cw__JobSpec *s)
     return s->has_ntasks ? s->ntasks : 1;
 }
 
+uint32_t cw_spec_cpus_per_task(const Cw__JobSpec *s)
+{
+    return s->settings != NULL && s->settings->has_cpus_per_task ? s->settings->cpus_per_task : 1;
+}
+
 uint32_t cw_spec_cores(const Cw__JobSpec *s)
 {
-    uint32_t cpus =
-        s->settings != NULL && s->settings->has_cpus_per_task ? s->settings->cpus_per_task : 1;
     uint32_t cores;
-    return __builtin_mul_overflow(cw_spec_ntasks(s), cpus, &cores) ? UINT32_MAX : cores;
+    bool over = __builtin_mul_overflow(cw_spec_ntasks(s), cw_spec_cpus_per_task(s), &cores);
+    return over ? UINT32_MAX : cores;
 }
 
 uint32_t cw_spec_gpus(const Cw__JobSpec *s)

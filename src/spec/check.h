@@ -15,5 +15,6 @@ int cw_check_spec(const Cw__JobSpec *s, const Cw__Payload *p, struct cw_error *e
 int cw_check_dependency_kind(Cw__DependencyKind k, struct cw_error *err);
 /* The effective numbers of a spec (defaults filled in). */
 uint32_t cw_spec_ntasks(const Cw__JobSpec *s);
+uint32_t cw_spec_cpus_per_task(const Cw__JobSpec *s);
 uint32_t cw_spec_cores(const Cw__JobSpec *s); /* ntasks * cpus_per_task, UINT32_MAX when it is more */
 uint32_t cw_spec_gpus(const Cw__JobSpec *s);

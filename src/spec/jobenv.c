@@ -92,8 +92,7 @@ static void put_place(struct build *b, const Cw__TaskStart *t, const struct cw_j
     put(b, "LOCALID", "LOCALID", "0");
     put(b, "NTASKS", "NTASKS NPROCS TASKS_PER_NODE", "%u", cw_spec_ntasks(t->spec));
     put(b, "CPUS_ON_NODE", "CPUS_ON_NODE JOB_CPUS_PER_NODE", "%" PRIu64, count_of(t->grant->cpus));
-    put(b, "CPUS_PER_TASK", "CPUS_PER_TASK", "%u",
-        cw_spec_cores(t->spec) / cw_spec_ntasks(t->spec));
+    put(b, "CPUS_PER_TASK", "CPUS_PER_TASK", "%u", cw_spec_cpus_per_task(t->spec));
     put(b, "CPUSET", NULL, "%s", t->grant->cpus);
     put(b, "MEM_BYTES", NULL, "%" PRIu64, t->grant->mem_bytes);
     put(b, NULL, "MEM_PER_NODE", "%" PRIu64, t->grant->mem_bytes / (1024 * 1024));

@@ -34,7 +34,7 @@ struct cw_request {
     bool saw_dashes;         /* "--" ended the options: what follows is a command, not a job file */
     struct cw_strv env_set;  /* --env K=V, merged by key (after cw_request_finish) */
     struct cw_strv warnings; /* one sentence each */
-    struct cw_strv origins;  /* "time=1:00:00 (line 4)" (after cw_request_finish) */
+    struct cw_strv origins;  /* "time=01:00:00 (line 4)" (after cw_request_finish) */
     uint64_t mem_per_cpu;    /* --mem-per-cpu, folded into mem_bytes by cw_request_finish */
     uint32_t ntasks_per_node; /* --ntasks-per-node, folded into ntasks */
     size_t n_items;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/quantity.h"
 #include "spec/check.h"
 #include "spec/optiontable.h"
 
@@ -253,13 +254,25 @@ static int line_of(const char *where)
     return end != NULL ? (int)strtol(end, NULL, 10) : 0;
 }
 
+/* Times and sizes as they were understood: "-t 30" is often taken for seconds. */
+static const char *shown_value(const struct cw_request_item *i, char *buf, size_t cap)
+{
+    uint64_t v;
+    if (strcmp(i->option->slot, "time") == 0 && cw_duration_parse(i->value, &v, NULL) == 0)
+        return cw_duration_format(v, buf, cap);
+    if (strcmp(i->option->slot, "mem") == 0 && cw_size_parse(i->value, 1024 * 1024, &v, NULL) == 0)
+        return cw_size_format(v, buf, cap);
+    return i->value;
+}
+
 static void origin_line(struct cw_request *r, const struct cw_request_item *i)
 {
     const char *where = i->where != NULL ? i->where : "command line";
+    char buf[32];
     cw_autobuf struct cw_buf b = {0};
     cw_buf_add_str(&b, i->option->name);
     if (i->value != NULL)
-        cw_buf_addf(&b, "=%s", i->value);
+        cw_buf_addf(&b, "=%s", shown_value(i, buf, sizeof buf));
     if (i->origin == CW_ORIGIN_DIRECTIVE)
         cw_buf_addf(&b, " (line %d)", line_of(where));
     else

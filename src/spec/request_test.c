@@ -121,7 +121,7 @@ static void test_precedence(void **state)
     assert_int_equal(req.spec->time_limit_s, 60);
     assert_int_equal(req.spec->ntasks, 3);
     assert_int_equal(req.origins.n, 3);
-    assert_string_equal(req.origins.v[0], "time=1 (command line)");
+    assert_string_equal(req.origins.v[0], "time=00:01:00 (command line)");
     assert_string_equal(req.origins.v[1], "ntasks=3 (line 6)");
     assert_string_equal(req.origins.v[2], "job-name=x (CRUN_OPT_JOB_NAME)");
 }
@@ -145,7 +145,7 @@ static void test_mem_spellings(void **state)
     assert_int_equal(ARGS(W"-n2", W"-c3", W"--", W"true"), 4);
     finish(env0);
     assert_int_equal(req.spec->settings->mem_bytes, 600 << 20);
-    assert_string_equal(req.origins.v[0], "mem-per-cpu=100 (command line)");
+    assert_string_equal(req.origins.v[0], "mem-per-cpu=100M (command line)");
 }
 
 static void test_lists_merge(void **state)
