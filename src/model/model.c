@@ -46,9 +46,11 @@ void cw_model_destroy(struct cw_model *m)
     if (m == NULL)
         return;
     cw_idtable_each(m->attempts, destroy_attempt, m);
-    for (size_t i = 0; i < m->n_slots; i++)
-        if (m->slots[i].job != NULL)
-            cw_job_destroy(m, m->slots[i].job);
+    for (size_t i = 0; i < m->n_slots; i++) {
+        struct cw_job *j = cw_steal(m->slots[i].job);
+        if (j != NULL)
+            cw_job_destroy(m, j);
+    }
     for (uint32_t i = 0; i < m->n_nodes; i++)
         cw_node_destroy(m, m->nodes[i]);
     cw_partitions_destroy(m);
