@@ -305,11 +305,11 @@ static void the_example_loads_and_names_every_setting(void **state)
     cw_autobuf struct cw_buf b = { 0 };
 
     (void)state;
-    if (cw_conf_load(CW_TEST_ETC "/crun.conf.example", &c, &err) < 0)
+    if (cw_conf_load(CW_TEST_SOURCE "/etc/crun.conf.example", &c, &err) < 0)
         fail_msg("%s", err.text);
     assert_string_equal(c->cluster, "example");
     cw_conf_destroy(c);
-    assert_int_equal(cw_file_read(CW_TEST_ETC "/crun.conf.example", 1 << 20, &b, NULL), 0);
+    assert_int_equal(cw_file_read(CW_TEST_SOURCE "/etc/crun.conf.example", 1 << 20, &b, NULL), 0);
     for (size_t s = 0; s <= cw_conf_schema_root.n_subs; s++) {
         const struct cw_conf_section *in = s == 0 ? &cw_conf_schema_root
                                                   : &cw_conf_schema_root.subs[s - 1];
@@ -317,6 +317,24 @@ static void the_example_loads_and_names_every_setting(void **state)
             cw_autofree char *setting = cw_xasprintf(" %s = ", in->rows[i].name);
             if (strstr(b.data, setting) == NULL && strstr(b.data, setting + 1) == NULL)
                 fail_msg("%s is not in the example", in->rows[i].name);
+        }
+    }
+}
+
+static void the_man_page_explains_every_setting_as_the_schema_does(void **state)
+{
+    cw_autobuf struct cw_buf b = { 0 };
+
+    (void)state;
+    assert_int_equal(cw_file_read(CW_TEST_SOURCE "/doc/man/crun.conf.5", 1 << 20, &b, NULL), 0);
+    for (size_t s = 0; s <= cw_conf_schema_root.n_subs; s++) {
+        const struct cw_conf_section *in =
+            s == 0 ? &cw_conf_schema_root : &cw_conf_schema_root.subs[s - 1];
+        for (size_t i = 0; i < in->n_rows; i++) {
+            cw_autofree char *item = cw_xasprintf("\n.It Ic %s No = Ar ", in->rows[i].name);
+            const char *at = strstr(b.data, item);
+            if (at == NULL || strstr(at, in->rows[i].doc) == NULL)
+                fail_msg("%s is not explained in crun.conf(5)", in->rows[i].name);
         }
     }
 }
@@ -331,7 +349,7 @@ static void the_example_shows_the_true_defaults(void **state)
     char *save = NULL;
 
     (void)state;
-    assert_int_equal(cw_file_read(CW_TEST_ETC "/crun.conf.example", 1 << 20, &b, NULL), 0);
+    assert_int_equal(cw_file_read(CW_TEST_SOURCE "/etc/crun.conf.example", 1 << 20, &b, NULL), 0);
     for (char *line = strtok_r(b.data, "\n", &save); line != NULL;
          line = strtok_r(NULL, "\n", &save)) {
         if (line[0] == '#' && line[1] == ' ' &&
@@ -401,6 +419,7 @@ int main(void)
         cmocka_unit_test(too_much_is_refused),
         cmocka_unit_test(a_nul_byte_is_refused),
         cmocka_unit_test(the_example_loads_and_names_every_setting),
+        cmocka_unit_test(the_man_page_explains_every_setting_as_the_schema_does),
         cmocka_unit_test(the_example_shows_the_true_defaults),
         cmocka_unit_test(the_file_is_found_in_the_documented_order),
     };
