@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -168,7 +169,23 @@ static int create(const char *url, bool listening, struct cw_nnsock **ret, struc
     return 0;
 }
 
-/* nanomsg removes whatever lies at the path of an ipc bind, so only a socket may lie there. */
+int cw_nnsock_probe(const char *ipc_path)
+{
+    struct sockaddr_un sa = {.sun_family = AF_UNIX};
+    cw_autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd < 0)
+        return -errno;
+    if (strlen(ipc_path) >= sizeof(sa.sun_path))
+        return -ENAMETOOLONG;
+    memcpy(sa.sun_path, ipc_path, strlen(ipc_path) + 1);
+    if (connect(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0 || errno == EAGAIN) /* its backlog is full */
+        return 0;
+    return -errno;
+}
+
+/* nanomsg removes whatever lies at the path of an ipc bind, so only a socket may lie there, and one that
+ * nobody uses: its own check for that leaks memory. */
 static int check_bind_path(const char *path, struct cw_error *err)
 {
     struct stat st;
@@ -177,6 +194,8 @@ static int check_bind_path(const char *path, struct cw_error *err)
         return errno == ENOENT ? 0 : cw_fail_errno(err, -errno, "socket %s: stat", path);
     if (!S_ISSOCK(st.st_mode))
         return cw_fail(err, -EEXIST, "socket %s: something that is not a socket lies there; it is left alone", path);
+    if (cw_nnsock_probe(path) == 0)
+        return cw_fail(err, -EADDRINUSE, "socket %s: somebody listens there already", path);
     return 0;
 }
 

@@ -31,3 +31,5 @@ uint64_t cw_nnsock_connect_errors(const struct cw_nnsock *s);
 bool cw_nnsock_connected(const struct cw_nnsock *s); /* a connection stands now, as far as is known */
 /* The file behind an ipc:// url, or NULL for other transports. */
 const char *cw_nnsock_ipc_path(const char *url);
+/* Does anybody listen at this unix path now? 0, or -ENOENT, -ECONNREFUSED, -EACCES ... */
+int cw_nnsock_probe(const char *ipc_path);

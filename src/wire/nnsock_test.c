@@ -124,10 +124,13 @@ static void second_listener_is_refused_and_a_dead_socket_replaced(void **state)
     struct sockaddr_un sa = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
+    assert_int_equal(cw_nnsock_probe(p->path), -ENOENT);
     (void)snprintf(sa.sun_path, sizeof(sa.sun_path), "%.100s", p->path);
     assert_int_equal(bind(fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
     (void)close(fd); /* the file stays, nobody listens */
+    assert_int_equal(cw_nnsock_probe(p->path), -ECONNREFUSED);
     assert_int_equal(cw_nnsock_listen(p->url, &s, NULL), 0);
+    assert_int_equal(cw_nnsock_probe(p->path), 0);
     assert_int_equal(listen_url(p->url, NULL), -EADDRINUSE);
     cw_nnsock_close(s);
 }

@@ -15,9 +15,6 @@
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #define FIRST_TRY_MS 2000
 #define PROGRESS_MS 20000     /* to the next try once the server has said that it is at work */
@@ -135,30 +132,21 @@ static int no_answer(const struct attempt *t, struct cw_error *err)
 
 static int not_running(const struct attempt *t, const char *why, struct cw_error *err)
 {
-    return cw_fail(err, -EHOSTUNREACH, "controller at %s is not running (%s): nothing was sent", t->c->url, why);
+    bool barred = strcmp(why, strerror(EACCES)) == 0;
+
+    return cw_fail(err, -EHOSTUNREACH, "controller at %s %s (%s): nothing was sent", t->c->url,
+                   barred ? "cannot be reached" : "is not running", why);
 }
 
 /* ---- is anybody there? ------------------------------------------------------------------------------------ */
 /* NULL: somebody listens, or it cannot be told. */
-static const char *probe_ipc(const char *path)
-{
-    struct sockaddr_un sa = {.sun_family = AF_UNIX};
-    cw_autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-    if (fd < 0 || strlen(path) >= sizeof(sa.sun_path))
-        return NULL;
-    memcpy(sa.sun_path, path, strlen(path) + 1);
-    if (connect(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0 || errno == EAGAIN)
-        return NULL;
-    return strerror(errno);
-}
-
 static const char *absent(const struct cw_rpc_client *c)
 {
     const char *path = cw_nnsock_ipc_path(c->url);
+    int r = path != NULL ? cw_nnsock_probe(path) : 0;
 
     if (path != NULL)
-        return probe_ipc(path);
+        return r < 0 ? strerror(-r) : NULL;
     return cw_nnsock_established(c->sock) == 0 && cw_nnsock_connect_errors(c->sock) > 0 ? "no connection" : NULL;
 }
 
