@@ -229,6 +229,11 @@ int64_t cw_session_heard_ms(const struct cw_session *s)
     return s->heard_ms;
 }
 
+uint64_t cw_session_peer_epoch(const struct cw_session *s)
+{
+    return s->peer_epoch;
+}
+
 /* ---- time ------------------------------------------------------------------------------------------------------ */
 static void tick_silence(struct cw_session *s)
 {

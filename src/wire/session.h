@@ -63,3 +63,4 @@ void cw_session_ack(struct cw_session *s, uint64_t seq); /* records up to seq ar
 void cw_session_tick(struct cw_session *s, int64_t now_ms); /* call every 50-200 ms */
 bool cw_session_up(const struct cw_session *s);          /* HELLO/WELCOME done and heard lately */
 int64_t cw_session_heard_ms(const struct cw_session *s); /* 0 never */
+uint64_t cw_session_peer_epoch(const struct cw_session *s); /* 0: no HELLO or WELCOME yet */

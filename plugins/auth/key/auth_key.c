@@ -42,7 +42,7 @@ struct auth_key {
 struct claim {
     enum cred_type type;
     uint32_t uid, gid;
-    int64_t issued_ns, expires_ns; /* expires 0: as long as its channel lives */
+    int64_t issued_ns, expires_ns;
     char node[NODE_MAX + 1];
 };
 
@@ -202,8 +202,6 @@ static int check_time(const struct claim *c, int64_t now_ns, struct cw_plugin_er
     if (c->issued_ns > now_ns && c->issued_ns - now_ns > SKEW_NS)
         return fail(err, -EACCES, "credential: issued %lld s in the future: set the clocks (NTP)",
                     (long long)((c->issued_ns - now_ns) / 1000000000LL));
-    if (c->type == CRED_NODE && c->expires_ns == 0)
-        return 0;
     if (c->expires_ns < c->issued_ns || c->expires_ns - c->issued_ns > LIFE_NS)
         return fail(err, -EACCES, "credential: lives longer than is allowed");
     if (now_ns > c->expires_ns && now_ns - c->expires_ns > SKEW_NS)
@@ -289,10 +287,10 @@ static int key_node_credential(void *ctx, const char *node, const uint8_t bind[3
                                struct cw_plugin_err *err)
 {
     struct auth_key *a = ctx;
-    /* A node daemon keeps one channel for its whole life, so its credential does not expire before it. */
-    struct claim c = {.type = CRED_NODE, .issued_ns = real_ns(), .expires_ns = 0};
+    struct claim c = {.type = CRED_NODE, .issued_ns = real_ns()};
     int r;
 
+    c.expires_ns = c.issued_ns + LIFE_NS;
     if (!node_name_ok(node))
         return fail(err, -EINVAL, "node name `%.70s`: letters, digits, . - _ and at most %u of them", node, NODE_MAX);
     (void)snprintf(c.node, sizeof(c.node), "%s", node);
@@ -323,7 +321,7 @@ static int key_verify(void *ctx, const uint8_t bind[32], const uint8_t *cred, si
     ret->uid = c.type == CRED_USER ? c.uid : UINT32_MAX;
     ret->gid = c.type == CRED_USER ? c.gid : UINT32_MAX;
     (void)snprintf(ret->node, sizeof(ret->node), "%s", c.node);
-    ret->expires_ns = c.expires_ns == 0 ? INT64_MAX : c.expires_ns + SKEW_NS;
+    ret->expires_ns = c.expires_ns + SKEW_NS;
     return 0;
 }
 
