@@ -13,8 +13,6 @@
 #include <string.h>
 #include <strings.h>
 
-#define FRACTION_DIGITS_MAX 18 /* 10^18 times any 64-bit unit fits in 128 bits */
-
 static const char size_letters[] = "BKMGTP"; /* each 1024 times the one before */
 
 /* Digits at *p as a number; false when there are none or it overflows (*ret_overflow tells which).
@@ -62,29 +60,34 @@ static bool take_unit(const char **p, uint64_t unit_bytes, uint64_t *ret)
     return *s == '\0';
 }
 
-/* ".digits" as a fraction of 10^18. */
-static bool take_fraction(const char **p, uint64_t *ret)
+/* ".digits"; how many there are. */
+static bool take_fraction(const char **p, size_t *ret_digits)
 {
-    uint64_t scale = UINT64_C(1000000000000000000), fraction = 0;
-    const char *s = *p + 1;
-    size_t n = strspn(s, "0123456789");
+    *ret_digits = strspn(*p + 1, "0123456789");
+    *p += 1 + *ret_digits;
+    return *ret_digits > 0;
+}
 
-    if (n == 0 || n > FRACTION_DIGITS_MAX)
-        return false;
-    for (size_t i = 0; i < n; i++) {
-        scale /= 10;
-        fraction += (uint64_t)(s[i] - '0') * scale;
+/* 0.DIGITS times unit: from the last digit to the first, so that nothing
+ * grows beyond 10 times unit; rounded up to whole bytes. */
+static uint64_t fraction_of(const char *digits, size_t n, uint64_t unit)
+{
+    uint64_t part = 0;
+    bool rest = false;
+
+    while (n-- > 0) {
+        uint64_t sum = part + (uint64_t)(digits[n] - '0') * unit;
+        part = sum / 10;
+        rest = rest || sum % 10 != 0;
     }
-    *p = s + n;
-    *ret = fraction;
-    return true;
+    return part + rest;
 }
 
 int cw_size_parse(const char *text, uint64_t unit_bytes, uint64_t *ret_bytes, struct cw_error *err)
 {
-    const uint64_t one = UINT64_C(1000000000000000000);
-    uint64_t whole, fraction = 0, unit;
-    const char *p = text;
+    uint64_t whole, unit, total;
+    const char *p = text, *fraction;
+    size_t digits = 0;
     bool overflow;
 
     if (!take_number(&p, &whole, &overflow)) {
@@ -92,17 +95,16 @@ int cw_size_parse(const char *text, uint64_t unit_bytes, uint64_t *ret_bytes, st
             return cw_fail(err, -ERANGE, "size '%.64s': too large", text);
         return cw_fail(err, -EINVAL, "size '%.64s': a number like 512M or 1.5G is expected", text);
     }
-    if (*p == '.' && !take_fraction(&p, &fraction))
-        return cw_fail(err, -EINVAL, "size '%.64s': 1 to %d digits are expected behind the point",
-                       text, FRACTION_DIGITS_MAX);
+    fraction = p + 1;
+    if (*p == '.' && !take_fraction(&p, &digits))
+        return cw_fail(err, -EINVAL, "size '%.64s': digits are expected behind the point", text);
     if (!take_unit(&p, unit_bytes, &unit))
         return cw_fail(err, -EINVAL,
                        "size '%.64s': the unit may be K, M, G, T or P (1024-based), or B", text);
-    unsigned __int128 part = ((unsigned __int128)fraction * unit + one - 1) / one;
-    unsigned __int128 total = (unsigned __int128)whole * unit + part;
-    if (total > UINT64_MAX)
+    if (__builtin_mul_overflow(whole, unit, &total) ||
+        __builtin_add_overflow(total, fraction_of(fraction, digits, unit), &total))
         return cw_fail(err, -ERANGE, "size '%.64s': too large", text);
-    *ret_bytes = (uint64_t)total;
+    *ret_bytes = total;
     return 0;
 }
 

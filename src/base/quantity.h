@@ -7,7 +7,7 @@
 #include "base/error.h"
 
 /* `<n>[.frac][K|M|G|T|P][i][B]`, base 1024, case-insensitive; no unit means unit_bytes (1 MiB for
- * --mem). A fraction is rounded up to whole bytes. -EINVAL, -ERANGE. */
+ * --mem; at most 1 P). A fraction is rounded up to whole bytes. -EINVAL, -ERANGE. */
 int cw_size_parse(const char *text, uint64_t unit_bytes, uint64_t *ret_bytes, struct cw_error *err);
 /* Shortest exact form with a unit: 4G, 1536M, 1000B. buf of at least 32 bytes; returns buf. */
 char *cw_size_format(uint64_t bytes, char *buf, size_t cap);

@@ -57,7 +57,9 @@ static const struct {
     { "1X", 0, -EINVAL },
     { "0x10", 0, -EINVAL },
     { "1e3", 0, -EINVAL },
-    { "1.0000000000000000001G", 0, -EINVAL },
+    { "1.0000000000000000001G", 1024 * MIB + 1, 0 },
+    { "0.99999999999999999999999999P", MIB * MIB * 1024, 0 },
+    { "1.000000000000000000000000G", 1024 * MIB, 0 },
 };
 
 static void sizes_are_read_as_documented(void **state)
