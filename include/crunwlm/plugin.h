@@ -233,8 +233,8 @@ struct cw_router_ops {
 #else
 #define CW_PLUGIN_EXPORT
 #endif
-/* The constant that a plugin exports. */
-extern const struct cw_plugin cw_plugin;
+/* The constant that a plugin exports, whatever -fvisibility says. */
+CW_PLUGIN_EXPORT extern const struct cw_plugin cw_plugin;
 
 #ifdef __cplusplus
 }

@@ -1,10 +1,10 @@
 #pragma once
-/* The plugin host: finds, checks and loads plugins of every family, gives them their options and the
- * host services, and hands out typed ops. A pre-flight dlopen(RTLD_NOW) yields the true error text
- * before libltdl does the loading; only absolute, resolved paths are opened, so no library path of the
- * environment counts. A file that others than root or we could have written is refused. Plugins are
- * never unloaded; their ops are used inside ops_size only (CW_PLUG_HAS). Loop thread only.
- * Test: plug_test.c. */
+/* The plugin host: finds, checks and loads plugins of every family, gives them their options and
+ * the host services, and hands out typed ops. A pre-flight dlopen(RTLD_NOW) yields the true error
+ * text before libltdl does the loading; only absolute, resolved paths are opened, so no library
+ * path of the environment counts. A file that others than root or we could have written is refused.
+ * Plugins are never unloaded; their ops are used inside ops_size only (CW_PLUG_HAS). Loop thread
+ * only. Test: plug_test.c. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -22,8 +22,9 @@ struct cw_plug_registry; /* all of one process */
 struct cw_plug_registry *cw_plug_registry_create(const struct cw_conf *conf, const char *node);
 /* Closes plugins in reverse order. NULL allowed. */
 void cw_plug_registry_destroy(struct cw_plug_registry *r);
-/* Loads and opens family/name with the site's options; a second call gives the same. Errors say file
- * and true cause: "plugin gpu/nvml: /usr/lib/.../gpu-nvml.so: libnvidia-ml.so.1: cannot open ...". */
+/* Loads and opens family/name with the site's options; a second call gives the same. Errors say
+ * file and true cause: "plugin gpu/nvml: /usr/lib/.../gpu-nvml.so: libnvidia-ml.so.1: cannot open
+ * ...". */
 int cw_plug_load(struct cw_plug_registry *r, const char *family, const char *name,
                  struct cw_plug **ret, struct cw_error *err);
 /* Loaded already, or NULL. */
@@ -40,7 +41,8 @@ void *cw_plug_ctx(const struct cw_plug *p);
 /* In the order of loading; family NULL: all. */
 void cw_plug_each(struct cw_plug_registry *r, const char *family,
                   void (*fn)(struct cw_plug *p, void *arg), void *arg);
-/* Checks a file without opening the plugin: ABI, family, name, exported symbols. `out` gets a report. */
+/* Checks a file without opening the plugin: ABI, family, name, exported symbols. `out` gets a
+ * report. */
 int cw_plug_check(const char *file, struct cw_buf *out, struct cw_error *err);
 extern const char *const cw_plug_families[]; /* NULL-terminated */
 
