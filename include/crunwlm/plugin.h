@@ -112,7 +112,7 @@ struct cw_box_usage {
 struct cw_isolation_ops {
     /* 0: usable on this machine now; -ENOTSUP with the reason. */
     int (*probe)(void *ctx, struct cw_plugin_err *err);
-    /* Builds the box. key_dir: a directory for this task's journal (write before you act). */
+    /* Builds the box. What it makes must be found again by task->key alone (reclaim). */
     int (*prepare)(void *ctx, const struct cw_task_view *task, const struct cw_plan *plan, void **ret_box, struct cw_plugin_err *err);
     /* In the new process, still root, single-threaded, before the identity is dropped; async-signal-safe
      * calls only. Returns 0 or a negative errno. */
