@@ -25,6 +25,7 @@
 #include "node/inventory.h"
 #include "node/logserver.h"
 #include "node/node.h"
+#include "node/readyfd.h"
 #include "node/shepherds.h"
 #include "node/task_table.h"
 #include "node/taskflow.h"
@@ -346,6 +347,7 @@ int main(int argc, char **argv)
         return rc;
     cw_log_init("crund", CW_LOG_INFO);
     cw_crashpoint_init();
+    cw_readyfd_init();
     signal(SIGPIPE, SIG_IGN);
     umask(0022);
     rc = start(&d, &err);

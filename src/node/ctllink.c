@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "node/readyfd.h"
 #include "node/taskflow.h"
 #include "proto/walk.h"
 #include "wire/nnsock.h"
@@ -171,6 +172,7 @@ static void op_welcome(const Cw__NodeWelcome *m, void *arg)
     for (size_t i = 0; i < m->n_kill; i++)
         cw_taskflow_fence(c->node, m->kill[i]);
     cw_taskflow_tell_all(c->node);
+    cw_readyfd_tell();
 }
 
 static void op_silent(void *arg)
