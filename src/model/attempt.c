@@ -1,8 +1,8 @@
-/* Attempts: one try at running an element, from its grant to the proof that nothing of it is left. Every
- * report is fenced by (element id, attempt): what does not name the attempt in memory changes nothing.
- * An attempt whose end was reported without that proof keeps its cores (quarantine) while its job goes on:
- * it has ended, or, after a node's fault, waits until the ledger is free before it may start again.
- * Test: attempt_test.c, model_random_test.c. */
+/* Attempts: one try at running an element, from its grant to the proof that nothing of it is left.
+ * Every report is fenced by (element id, attempt): what does not name the attempt in memory changes
+ * nothing. An attempt whose end was reported without that proof keeps its cores (quarantine) while
+ * its job goes on: it has ended, or, after a node's fault, waits until the ledger is free before it
+ * may start again. Test: attempt_test.c, model_random_test.c. */
 #include "model/model.h"
 
 #include <assert.h>
@@ -13,9 +13,9 @@
 
 #define NS_PER_S INT64_C(1000000000)
 
-/* ---- making --------------------------------------------------------------------------------------------- */
+/* ---- making ---------------------------------------------------------------------------------- */
 
-static struct cw_attempt *attempt_create(struct cw_job *j, struct cw_node *n, Cw__AttemptRecord *rec)
+struct cw_attempt *cw_attempt_create(struct cw_job *j, struct cw_node *n, Cw__AttemptRecord *rec)
 {
     struct cw_attempt *a = cw_xcalloc(1, sizeof(*a));
     a->id = rec->id;
@@ -68,11 +68,13 @@ static uint32_t take_attempt_number(struct cw_job *j, uint64_t ordinal)
     return number;
 }
 
-struct cw_attempt *cw_model_grant(struct cw_model *m, struct cw_job *j, uint64_t ordinal, struct cw_node *n,
-                                  const uint64_t *cores, const Cw__Grant *grant, int64_t now_ns)
+struct cw_attempt *cw_model_grant(struct cw_model *m, struct cw_job *j, uint64_t ordinal,
+                                  struct cw_node *n, const uint64_t *cores, const Cw__Grant *grant,
+                                  int64_t now_ns)
 {
     uint64_t id = cw_job_element_id(j, ordinal);
-    assert(cw_job_n_waiting(j) > 0 && cw_idtable_find(m->attempts, id) == NULL); /* nothing starts twice */
+    /* Nothing starts twice. */
+    assert(j->in_queue.next != NULL && cw_idtable_find(m->attempts, id) == NULL);
     Cw__AttemptRecord *rec = cw_xmalloc(sizeof(*rec));
     cw__attempt_record__init(rec);
     rec->id = id;
@@ -82,7 +84,7 @@ struct cw_attempt *cw_model_grant(struct cw_model *m, struct cw_job *j, uint64_t
     rec->grant = copy_grant(grant);
     rec->has_grant_ns = true;
     rec->grant_ns = now_ns;
-    struct cw_attempt *a = attempt_create(j, n, rec);
+    struct cw_attempt *a = cw_attempt_create(j, n, rec);
     cw_ledger_resolve(a);
     if (n->words > 0)
         memcpy(a->cores, cores, n->words * sizeof(*cores));
@@ -91,6 +93,7 @@ struct cw_attempt *cw_model_grant(struct cw_model *m, struct cw_job *j, uint64_t
     cw_idtable_set(m->attempts, id, a);
     cw_queue_place(m, j);
     cw_job_settle(j);
+    cw_heap_set(m, a, cw_attempt_launch_end(a));
     cw_emit_attempt(m, CW_EFFECT_PUT_ATTEMPT, a);
     cw_emit_job(m, CW_EFFECT_PUT_JOB, j);
     cw_emit_event(m, j, a, n, j->uid, "start", "cores %s", grant->cores);
@@ -98,19 +101,24 @@ struct cw_attempt *cw_model_grant(struct cw_model *m, struct cw_job *j, uint64_t
     return a;
 }
 
-/* ---- time ----------------------------------------------------------------------------------------------- */
+/* ---- time ------------------------------------------------------------------------------------ */
 
 static int64_t clamp(int64_t t, int64_t from, int64_t to)
 {
     return t < from ? from : t > to ? to : t;
 }
 
-static int64_t limit_end(const struct cw_attempt *a)
+int64_t cw_attempt_limit_end(const struct cw_attempt *a)
 {
     uint64_t s = a->job != NULL ? a->job->time_limit_s : UINT64_MAX;
     if (s > (uint64_t)((INT64_MAX - a->rec->start_ns) / NS_PER_S))
         return INT64_MAX;
     return a->rec->start_ns + (int64_t)s * NS_PER_S;
+}
+
+int64_t cw_attempt_launch_end(const struct cw_attempt *a)
+{
+    return a->rec->grant_ns + CW_MODEL_LAUNCH_PATIENCE_S * NS_PER_S;
 }
 
 int64_t cw_attempt_patience(const struct cw_attempt *a, int64_t now_ns)
@@ -119,15 +127,16 @@ int64_t cw_attempt_patience(const struct cw_attempt *a, int64_t now_ns)
     return now_ns + (grace_s + CW_MODEL_KILL_PATIENCE_S) * NS_PER_S;
 }
 
-/* Times in rows are the controller's: a node's clock may be wrong, but not before the grant nor in the
- * future. */
+/* Times in rows are the controller's: a node's clock may be wrong, but not before the grant nor in
+ * the future. */
 static void set_start(struct cw_attempt *a, int64_t start_ns, int64_t now_ns)
 {
     a->rec->has_start_ns = true;
-    a->rec->start_ns = clamp(start_ns, a->rec->grant_ns, now_ns > a->rec->grant_ns ? now_ns : a->rec->grant_ns);
+    a->rec->start_ns =
+        clamp(start_ns, a->rec->grant_ns, now_ns > a->rec->grant_ns ? now_ns : a->rec->grant_ns);
 }
 
-/* ---- what the node says --------------------------------------------------------------------------------- */
+/* ---- what the node says ---------------------------------------------------------------------- */
 
 static void replace(char **field, const char *text)
 {
@@ -160,16 +169,17 @@ int cw_model_started(struct cw_model *m, const Cw__TaskStarted *s, int64_t now_n
     replace(&r->stdout_path, s->stdout_path);
     replace(&r->stderr_path, s->stderr_path);
     set_running(a);
+    a->node->launch_faults = 0;
     cw_job_settle(a->job);
     if (a->kill_step == 0)
-        cw_heap_set(m, a, limit_end(a));
+        cw_heap_set(m, a, cw_attempt_limit_end(a));
     cw_emit_attempt(m, CW_EFFECT_PUT_ATTEMPT, a);
     cw_emit_event(m, a->job, a, a->node, a->job->uid, "running", "pid %u", s->pid);
     return 0;
 }
 
-/* Our own kill wins over what the node saw, but for what is a fact beside it: the task was faster and exited
- * by itself, or the kernel reported that it ran out of memory. */
+/* Our own kill wins over what the node saw, but for what is a fact beside it: the task was faster
+ * and exited by itself, or the kernel reported that it ran out of memory. */
 static Cw__Cause true_cause(const struct cw_attempt *a, Cw__Cause reported)
 {
     bool fact = reported == CW__CAUSE__CAUSE_EXIT || reported == CW__CAUSE__CAUSE_OOM;
@@ -189,6 +199,25 @@ static bool may_requeue(const struct cw_attempt *a, Cw__Cause cause, uint32_t ma
 {
     bool node_fault = cause == CW__CAUSE__CAUSE_LAUNCH_NODE || cause == CW__CAUSE__CAUSE_NODE_LOST;
     return node_fault && !a->job->no_requeue && a->attempt <= max_requeues;
+}
+
+/* Three faults, three answers: a node that cannot launch is marked. It is taken last at once, and
+ * drained when launches of several jobs fail in a row; one job alone, whose fault it may be after
+ * all, drains nothing. */
+static void mark_node(struct cw_model *m, struct cw_node *n, const struct cw_attempt *a,
+                      int64_t now_ns)
+{
+    n->faults_of_several =
+        n->launch_faults > 0 && (n->faults_of_several || n->fault_job != a->job_id);
+    n->fault_job = a->job_id;
+    n->launch_faults++;
+    if (n->launch_faults < CW_MODEL_LAUNCH_FAULTS || !n->faults_of_several || n->rec->drained)
+        return;
+    cw_autofree char *why =
+        cw_xasprintf("%u launches in a row failed, the last of job %llu%s%.120s", n->launch_faults,
+                     (unsigned long long)a->id, a->rec->message != NULL ? ": " : "",
+                     a->rec->message != NULL ? a->rec->message : "");
+    cw_model_node_drain(m, n, true, why, 0, now_ns);
 }
 
 static void copy_end(struct cw_attempt *a, const Cw__TaskEnd *e, int64_t now_ns)
@@ -222,7 +251,7 @@ static void copy_end(struct cw_attempt *a, const Cw__TaskEnd *e, int64_t now_ns)
     r->usage = cw__usage__unpack(NULL, cw__usage__pack(e->usage, p), p);
 }
 
-/* ---- the end of an attempt ------------------------------------------------------------------------------- */
+/* ---- the end of an attempt ------------------------------------------------------------------- */
 
 /* The element waits for its next try; its old attempt is off the job's list. */
 static void requeue_now(struct cw_model *m, struct cw_job *j, uint64_t ordinal, uint32_t after)
@@ -273,7 +302,8 @@ struct ending {
     bool empty, requeue;
 };
 
-static void finish(struct cw_model *m, struct cw_attempt *a, const struct ending *end, int64_t now_ns)
+static void finish(struct cw_model *m, struct cw_attempt *a, const struct ending *end,
+                   int64_t now_ns)
 {
     Cw__AttemptRecord *r = a->rec;
     bool was_running = a->state == CW__STATE__RUNNING;
@@ -290,8 +320,9 @@ static void finish(struct cw_model *m, struct cw_attempt *a, const struct ending
     }
     cw_emit_attempt(m, CW_EFFECT_PUT_ATTEMPT, a);
     cw_emit_attempt(m, CW_EFFECT_DONE, a);
-    cw_emit_event(m, a->job, a, a->node, a->job->uid, "end", "%s (%s)%s%.80s", cw_state_name(a->state),
-                  cw_cause_name(r->cause), r->message != NULL ? ": " : "", r->message != NULL ? r->message : "");
+    cw_emit_event(m, a->job, a, a->node, a->job->uid, "end", "%s (%s)%s%.80s",
+                  cw_state_name(a->state), cw_cause_name(r->cause), r->message != NULL ? ": " : "",
+                  r->message != NULL ? r->message : "");
     job_after(m, a, end->requeue, end->empty);
     if (end->empty)
         leave_memory(m, a);
@@ -338,6 +369,8 @@ int cw_model_ended(struct cw_model *m, const Cw__TaskEnd *e, int64_t now_ns, uin
         .empty = e->empty,
         .requeue = may_requeue(a, cause, max_requeues),
     };
+    if (e->cause == CW__CAUSE__CAUSE_LAUNCH_NODE)
+        mark_node(m, a->node, a, now_ns);
     finish(m, a, &end, now_ns);
     return 0;
 }
@@ -352,8 +385,8 @@ int cw_model_emptied(struct cw_model *m, uint64_t id, uint32_t attempt, int64_t 
     return 0;
 }
 
-void cw_model_lost(struct cw_model *m, struct cw_attempt *a, const char *why, bool ledger_free, int64_t now_ns,
-                   uint32_t max_requeues)
+void cw_model_lost(struct cw_model *m, struct cw_attempt *a, const char *why, bool ledger_free,
+                   int64_t now_ns, uint32_t max_requeues)
 {
     if (cw_state_terminal(a->state)) {
         if (ledger_free)
@@ -372,9 +405,10 @@ void cw_model_lost(struct cw_model *m, struct cw_attempt *a, const char *why, bo
     finish(m, a, &end, now_ns);
 }
 
-/* ---- killing -------------------------------------------------------------------------------------------- */
+/* ---- killing --------------------------------------------------------------------------------- */
 
-void cw_attempt_ask_kill(struct cw_model *m, struct cw_attempt *a, Cw__Cause why, uint32_t uid, int64_t now_ns)
+void cw_attempt_ask_kill(struct cw_model *m, struct cw_attempt *a, Cw__Cause why, uint32_t uid,
+                         int64_t now_ns)
 {
     if (a->kill_step != 0)
         return;
@@ -383,14 +417,21 @@ void cw_attempt_ask_kill(struct cw_model *m, struct cw_attempt *a, Cw__Cause why
     a->rec->kill_cause = why;
     cw_heap_set(m, a, cw_attempt_patience(a, now_ns));
     cw_emit_attempt(m, CW_EFFECT_PUT_ATTEMPT, a);
-    cw_emit_event(m, a->job, a, a->node, uid, why == CW__CAUSE__CAUSE_CANCEL ? "cancel" : "time-limit", "%s", "");
-    cw_emit(m, &(struct cw_effect){ .kind = CW_EFFECT_SEND_KILL, .job = a->job, .attempt = a, .node = a->node, .cause = why });
+    const char *event = why == CW__CAUSE__CAUSE_CANCEL ? "cancel" : "time-limit";
+    if (why == CW__CAUSE__CAUSE_LAUNCH_NODE)
+        event = "launch-limit";
+    cw_emit_event(m, a->job, a, a->node, uid, event, "%s", "");
+    cw_emit(m, &(struct cw_effect){.kind = CW_EFFECT_SEND_KILL,
+                                   .job = a->job,
+                                   .attempt = a,
+                                   .node = a->node,
+                                   .cause = why});
 }
 
 void cw_attempt_quarantine(struct cw_model *m, struct cw_attempt *a, int64_t now_ns)
 {
-    cw_autofree char *text = cw_xasprintf("node %s did not report the end within %d s of the kill", a->node->name,
-                                          CW_MODEL_KILL_PATIENCE_S);
+    cw_autofree char *text = cw_xasprintf("node %s did not report the end within %d s of the kill",
+                                          a->node->name, CW_MODEL_KILL_PATIENCE_S);
     replace(&a->rec->message, text);
     struct ending end = {
         .state = state_of(a->rec->kill_cause, NULL),
@@ -398,83 +439,4 @@ void cw_attempt_quarantine(struct cw_model *m, struct cw_attempt *a, int64_t now
         .end_ns = now_ns,
     };
     finish(m, a, &end, now_ns);
-}
-
-/* ---- restoring ------------------------------------------------------------------------------------------- */
-
-static struct cw_node *node_for(struct cw_model *m, const char *name)
-{
-    struct cw_node *n = cw_model_node(m, name);
-    if (n != NULL)
-        return n;
-    Cw__NodeRecord rec = CW__NODE_RECORD__INIT;
-    rec.name = (char *)name;
-    return cw_model_node_set(m, &rec, false, 0);
-}
-
-static int check_row(struct cw_model *m, const Cw__AttemptRecord *rec, const struct cw_job *j, struct cw_error *err)
-{
-    unsigned long long id = rec->id;
-    uint64_t ordinal;
-    bool live = !cw_state_terminal(rec->state);
-    if (cw_idtable_find(m->attempts, rec->id) != NULL)
-        return cw_fail(err, -EEXIST, "attempt %llu:%u: another attempt of it is live", id, rec->attempt);
-    if (live && (j == NULL || !cw_job_ordinal(j, rec->id, &ordinal)))
-        return cw_fail(err, -ENOENT, "attempt %llu:%u: its job %llu is not live", id, rec->attempt,
-                       (unsigned long long)rec->job_id);
-    if (live && j->is_array && cw_idset_has(&j->array->pending, ordinal))
-        return cw_fail(err, -EBADMSG, "attempt %llu:%u lives, but its element waits", id, rec->attempt);
-    return 0;
-}
-
-/* Does the element of this ended attempt wait for its ledger to start again? Otherwise it has ended. */
-static bool waits_for_ledger(const struct cw_job *j, uint64_t ordinal, uint32_t attempt)
-{
-    if (!j->is_array)
-        return true; /* a plain job with a final attempt would be final and not here */
-    return !cw_idset_has(&j->array->pending, ordinal) && cw_jobarray_next_attempt(j->array, ordinal) > attempt;
-}
-
-static void join_job(struct cw_model *m, struct cw_attempt *a)
-{
-    struct cw_job *j = a->job;
-    cw_list_add_tail(&j->attempts, &a->on_job);
-    if (cw_state_terminal(a->state)) {
-        a->requeue = waits_for_ledger(j, a->ordinal, a->attempt);
-        if (a->requeue && j->is_array)
-            j->array->n_held_back++;
-    } else if (j->is_array) {
-        j->array->n_live++;
-        j->array->n_running += a->state == CW__STATE__RUNNING;
-    }
-    if (!j->is_array && j->next_attempt <= a->attempt)
-        j->next_attempt = a->attempt + 1;
-    cw_queue_place(m, j);
-    cw_job_settle(j);
-}
-
-int cw_model_restore_attempt(struct cw_model *m, const Cw__AttemptRecord *rec, struct cw_attempt **ret, struct cw_error *err)
-{
-    *ret = NULL;
-    if (cw_state_terminal(rec->state) && rec->ledger_freed)
-        return 0;
-    struct cw_job *j = cw_model_job(m, rec->job_id);
-    int r = check_row(m, rec, j, err);
-    if (r < 0)
-        return r;
-    size_t n = cw__attempt_record__get_packed_size(rec);
-    cw_autofree uint8_t *p = cw_xmalloc(n);
-    Cw__AttemptRecord *copy = cw__attempt_record__unpack(NULL, cw__attempt_record__pack(rec, p), p);
-    struct cw_attempt *a = attempt_create(j, node_for(m, rec->grant->node), copy);
-    cw_ledger_resolve(a);
-    cw_ledger_charge(m, a);
-    cw_idtable_set(m->attempts, a->id, a);
-    if (j != NULL)
-        join_job(m, a);
-    if (!cw_state_terminal(a->state) && a->kill_step != 0)
-        cw_heap_set(m, a, INT64_MIN);
-    else if (a->state == CW__STATE__RUNNING)
-        cw_heap_set(m, a, limit_end(a));
-    *ret = a;
-    return 0;
 }

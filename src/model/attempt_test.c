@@ -11,7 +11,8 @@
 
 #define S INT64_C(1000000000)
 
-static const struct cw_partition main_part = { .name = "main", .is_default = true, .all_nodes = true };
+static const struct cw_partition main_part = {
+    .name = "main", .is_default = true, .all_nodes = true};
 
 static struct cw_job *setup(struct fix *f, const struct fix_job *j)
 {
@@ -31,7 +32,7 @@ static Cw__AttemptRecord *stored(struct fix *f, uint64_t id, uint32_t attempt)
 
 static void assert_sound(struct fix *f)
 {
-    struct cw_buf b = { 0 };
+    struct cw_buf b = {0};
     if (cw_model_selfcheck(f->m, &b) != 0)
         fail_msg("%s", cw_buf_str(&b));
     cw_buf_fini(&b);
@@ -41,7 +42,7 @@ static void a_grant_is_stored_before_the_start_is_sent(void **state)
 {
     (void)state;
     struct fix f;
-    struct cw_job *j = setup(&f, &(struct fix_job){ .cores = 3 });
+    struct cw_job *j = setup(&f, &(struct fix_job){.cores = 3});
     const char *t = fix_trail(&f);
     assert_string_equal(strstr(t, "put-attempt"), "put-attempt put-job event:start send-start");
     assert_int_equal(cw_model_node(f.m, "n1")->n_free, 1);
@@ -51,20 +52,32 @@ static void a_grant_is_stored_before_the_start_is_sent(void **state)
 }
 
 /* C is what the node reports; K what we asked for before, 0 nothing. */
-static const struct end_row { Cw__Cause kill, reported; uint32_t code; Cw__State state; Cw__Cause cause; } ends[] = {
-    { 0, CW__CAUSE__CAUSE_EXIT, 0, CW__STATE__COMPLETED, CW__CAUSE__CAUSE_EXIT },
-    { 0, CW__CAUSE__CAUSE_EXIT, 3, CW__STATE__FAILED, CW__CAUSE__CAUSE_EXIT },
-    { 0, CW__CAUSE__CAUSE_SIGNAL, 0, CW__STATE__FAILED, CW__CAUSE__CAUSE_SIGNAL },
-    { 0, CW__CAUSE__CAUSE_OOM, 0, CW__STATE__OUT_OF_MEMORY, CW__CAUSE__CAUSE_OOM },
-    { 0, CW__CAUSE__CAUSE_TIME_LIMIT, 0, CW__STATE__TIMEOUT, CW__CAUSE__CAUSE_TIME_LIMIT },
-    { 0, CW__CAUSE__CAUSE_LAUNCH_USER, 0, CW__STATE__LAUNCH_FAILED, CW__CAUSE__CAUSE_LAUNCH_USER },
-    { CW__CAUSE__CAUSE_CANCEL, CW__CAUSE__CAUSE_CANCEL, 0, CW__STATE__CANCELLED, CW__CAUSE__CAUSE_CANCEL },
-    { CW__CAUSE__CAUSE_CANCEL, CW__CAUSE__CAUSE_SIGNAL, 0, CW__STATE__CANCELLED, CW__CAUSE__CAUSE_CANCEL },
-    { CW__CAUSE__CAUSE_CANCEL, CW__CAUSE__CAUSE_EXIT, 0, CW__STATE__COMPLETED, CW__CAUSE__CAUSE_EXIT },
-    { CW__CAUSE__CAUSE_CANCEL, CW__CAUSE__CAUSE_OOM, 0, CW__STATE__OUT_OF_MEMORY, CW__CAUSE__CAUSE_OOM },
-    { CW__CAUSE__CAUSE_CANCEL, CW__CAUSE__CAUSE_NODE_LOST, 0, CW__STATE__CANCELLED, CW__CAUSE__CAUSE_CANCEL },
-    { CW__CAUSE__CAUSE_CANCEL, CW__CAUSE__CAUSE_LAUNCH_NODE, 0, CW__STATE__CANCELLED, CW__CAUSE__CAUSE_CANCEL },
-    { CW__CAUSE__CAUSE_TIME_LIMIT, CW__CAUSE__CAUSE_CANCEL, 0, CW__STATE__TIMEOUT, CW__CAUSE__CAUSE_TIME_LIMIT },
+static const struct end_row {
+    Cw__Cause kill, reported;
+    uint32_t code;
+    Cw__State state;
+    Cw__Cause cause;
+} ends[] = {
+    {0, CW__CAUSE__CAUSE_EXIT, 0, CW__STATE__COMPLETED, CW__CAUSE__CAUSE_EXIT},
+    {0, CW__CAUSE__CAUSE_EXIT, 3, CW__STATE__FAILED, CW__CAUSE__CAUSE_EXIT},
+    {0, CW__CAUSE__CAUSE_SIGNAL, 0, CW__STATE__FAILED, CW__CAUSE__CAUSE_SIGNAL},
+    {0, CW__CAUSE__CAUSE_OOM, 0, CW__STATE__OUT_OF_MEMORY, CW__CAUSE__CAUSE_OOM},
+    {0, CW__CAUSE__CAUSE_TIME_LIMIT, 0, CW__STATE__TIMEOUT, CW__CAUSE__CAUSE_TIME_LIMIT},
+    {0, CW__CAUSE__CAUSE_LAUNCH_USER, 0, CW__STATE__LAUNCH_FAILED, CW__CAUSE__CAUSE_LAUNCH_USER},
+    {CW__CAUSE__CAUSE_CANCEL, CW__CAUSE__CAUSE_CANCEL, 0, CW__STATE__CANCELLED,
+     CW__CAUSE__CAUSE_CANCEL},
+    {CW__CAUSE__CAUSE_CANCEL, CW__CAUSE__CAUSE_SIGNAL, 0, CW__STATE__CANCELLED,
+     CW__CAUSE__CAUSE_CANCEL},
+    {CW__CAUSE__CAUSE_CANCEL, CW__CAUSE__CAUSE_EXIT, 0, CW__STATE__COMPLETED,
+     CW__CAUSE__CAUSE_EXIT},
+    {CW__CAUSE__CAUSE_CANCEL, CW__CAUSE__CAUSE_OOM, 0, CW__STATE__OUT_OF_MEMORY,
+     CW__CAUSE__CAUSE_OOM},
+    {CW__CAUSE__CAUSE_CANCEL, CW__CAUSE__CAUSE_NODE_LOST, 0, CW__STATE__CANCELLED,
+     CW__CAUSE__CAUSE_CANCEL},
+    {CW__CAUSE__CAUSE_CANCEL, CW__CAUSE__CAUSE_LAUNCH_NODE, 0, CW__STATE__CANCELLED,
+     CW__CAUSE__CAUSE_CANCEL},
+    {CW__CAUSE__CAUSE_TIME_LIMIT, CW__CAUSE__CAUSE_CANCEL, 0, CW__STATE__TIMEOUT,
+     CW__CAUSE__CAUSE_TIME_LIMIT},
 };
 
 static void the_state_comes_from_the_cause_and_our_own_kill_wins(void **state)
@@ -73,7 +86,7 @@ static void the_state_comes_from_the_cause_and_our_own_kill_wins(void **state)
     for (size_t i = 0; i < CW_ARRAY_LEN(ends); i++) {
         const struct end_row *r = &ends[i];
         struct fix f;
-        struct cw_job *j = setup(&f, &(struct fix_job){ .time_limit_s = 60 });
+        struct cw_job *j = setup(&f, &(struct fix_job){.time_limit_s = 60});
         uint64_t id = j->id;
         assert_int_equal(fix_started(&f, id, 1, 10), 0);
         if (r->kill == CW__CAUSE__CAUSE_CANCEL)
@@ -102,7 +115,7 @@ static void reports_of_another_attempt_change_nothing(void **state)
 {
     (void)state;
     struct fix f;
-    struct cw_job *j = setup(&f, &(struct fix_job){ 0 });
+    struct cw_job *j = setup(&f, &(struct fix_job){0});
     uint64_t id = j->id, n = f.n_effects;
     assert_int_equal(fix_started(&f, id, 2, 9), -ESTALE);
     assert_int_equal(fix_started(&f, id + 50, 1, 9), -ESTALE);
@@ -125,10 +138,10 @@ static void reports_of_another_attempt_change_nothing(void **state)
 static void a_requeued_element_waits_for_its_old_ledger(void **state)
 {
     (void)state;
-    static const char *const arrays[] = { NULL, "0-2" };
+    static const char *const arrays[] = {NULL, "0-2"};
     for (size_t i = 0; i < 2; i++) {
         struct fix f;
-        struct cw_job *j = setup(&f, &(struct fix_job){ .array = arrays[i], .cores = 1 });
+        struct cw_job *j = setup(&f, &(struct fix_job){.array = arrays[i], .cores = 1});
         struct cw_node *n = cw_model_node(f.m, "n1");
         while (fix_grant(&f, j, n, 5) != NULL)
             ;
@@ -140,7 +153,7 @@ static void a_requeued_element_waits_for_its_old_ledger(void **state)
         assert_sound(&f);
         assert_int_equal(fix_ended(&f, id, 1, CW__CAUSE__CAUSE_LAUNCH_NODE, 0, false, 9), -ESTALE);
         struct fix g;
-        struct cw_buf b = { 0 };
+        struct cw_buf b = {0};
         fix_restore(&f, &g);
         if (!fix_same(&f, &g, &b))
             fail_msg("%s", cw_buf_str(&b));
@@ -162,12 +175,13 @@ static void a_nodes_fault_is_retried_until_the_budget_is_spent(void **state)
 {
     (void)state;
     struct fix f;
-    struct cw_job *j = setup(&f, &(struct fix_job){ 0 });
+    struct cw_job *j = setup(&f, &(struct fix_job){0});
     uint64_t id = j->id;
     for (uint32_t k = 1; k <= 2; k++) {
         fix_trail(&f);
         assert_int_equal(fix_ended(&f, id, k, CW__CAUSE__CAUSE_LAUNCH_NODE, 0, true, 9), 0);
-        assert_string_equal(fix_trail(&f), "put-attempt done event:end event:requeue put-job cycle");
+        assert_string_equal(fix_trail(&f),
+                            "put-attempt done event:end event:requeue put-job cycle");
         assert_int_equal(fix_grant(&f, j, cw_model_node(f.m, "n1"), 10)->attempt, k + 1);
     }
     cw_model_lost(f.m, cw_model_attempt(f.m, id), "silent for 30 s", true, 12, 2);
@@ -180,7 +194,7 @@ static void no_requeue_fails_at_the_first_nodes_fault(void **state)
 {
     (void)state;
     struct fix f;
-    struct cw_job *j = setup(&f, &(struct fix_job){ .no_requeue = true });
+    struct cw_job *j = setup(&f, &(struct fix_job){.no_requeue = true});
     fix_ended(&f, j->id, 1, CW__CAUSE__CAUSE_LAUNCH_NODE, 0, true, 9);
     assert_int_equal(f.last_final_state, CW__STATE__LAUNCH_FAILED);
     fix_fini(&f);
@@ -190,7 +204,7 @@ static void a_leftover_keeps_its_cores_while_the_job_ends(void **state)
 {
     (void)state;
     struct fix f, g;
-    struct cw_job *j = setup(&f, &(struct fix_job){ .cores = 2 });
+    struct cw_job *j = setup(&f, &(struct fix_job){.cores = 2});
     uint64_t id = j->id;
     struct cw_node *n = cw_model_node(f.m, "n1");
     assert_int_equal(fix_ended(&f, id, 1, CW__CAUSE__CAUSE_EXIT, 0, false, 9), 0);
@@ -218,7 +232,7 @@ static void a_lost_node_keeps_the_charge_until_it_is_fenced(void **state)
 {
     (void)state;
     struct fix f;
-    struct cw_job *j = setup(&f, &(struct fix_job){ 0 });
+    struct cw_job *j = setup(&f, &(struct fix_job){0});
     struct cw_node *n = cw_model_node(f.m, "n1");
     struct cw_attempt *a = cw_model_attempt(f.m, j->id);
     cw_model_lost(f.m, a, "silent", false, 9, 2);
@@ -239,9 +253,10 @@ static void a_time_limit_kills_once_and_patience_ends_in_quarantine(void **state
 {
     (void)state;
     struct fix f;
-    struct cw_job *j = setup(&f, &(struct fix_job){ .time_limit_s = 60 });
+    struct cw_job *j = setup(&f, &(struct fix_job){.time_limit_s = 60});
     uint64_t id = j->id;
-    assert_int_equal(cw_model_deadlines(f.m, 500 * S), INT64_MAX); /* counted from the start of the task */
+    assert_true(cw_model_deadlines(f.m, 500 * S) >
+                3000 * S); /* counted from the start of the task */
     fix_started(&f, id, 1, 600 * S);
     assert_int_equal(cw_model_deadlines(f.m, 601 * S), 660 * S);
     fix_trail(&f);
@@ -263,6 +278,50 @@ static void a_time_limit_kills_once_and_patience_ends_in_quarantine(void **state
     fix_fini(&f);
 }
 
+static void a_launch_that_takes_for_ever_is_the_nodes_fault(void **state)
+{
+    (void)state;
+    struct fix f, g;
+    struct cw_job *j = setup(&f, &(struct fix_job){.time_limit_s = 60});
+    int64_t end = CW_MODEL_LAUNCH_PATIENCE_S * S + 5;
+    assert_int_equal(cw_model_deadlines(f.m, 100 * S), end);
+    fix_restore(&f, &g);
+    assert_int_equal(cw_model_deadlines(g.m, 100 * S), end);
+    fix_fini(&g);
+    fix_trail(&f);
+    cw_model_deadlines(f.m, end);
+    assert_string_equal(fix_trail(&f), "put-attempt event:launch-limit send-kill");
+    assert_int_equal(fix_ended(&f, j->id, 1, CW__CAUSE__CAUSE_CANCEL, 0, true, end), 0);
+    assert_true(cw_job_eligible(j)); /* requeued */
+    assert_int_equal(fix_grant(&f, j, cw_model_node(f.m, "n1"), end)->attempt, 2);
+    fix_fini(&f);
+}
+
+static void launches_of_several_jobs_that_fail_in_a_row_drain_the_node(void **state)
+{
+    (void)state;
+    struct fix f;
+    struct cw_job *j = setup(&f, &(struct fix_job){.array = "0-9"});
+    struct cw_node *n = cw_model_node(f.m, "n1");
+    for (uint64_t k = 0; k < 5; k++) { /* of one job only: it may be the job */
+        struct cw_attempt *t = cw_list_entry(n->attempts.next, struct cw_attempt, on_node);
+        assert_int_equal(fix_ended(&f, t->id, t->attempt, CW__CAUSE__CAUSE_LAUNCH_NODE, 0, true, 9),
+                         0);
+        fix_grant(&f, j, n, 9);
+    }
+    assert_false(n->rec->drained);
+    assert_int_equal(n->launch_faults, 5);
+    cw_model_cancel(f.m, j, NULL, 0, 9);
+    struct cw_attempt *a = cw_list_entry(n->attempts.next, struct cw_attempt, on_node);
+    fix_ended(&f, a->id, a->attempt, CW__CAUSE__CAUSE_CANCEL, 0, true, 9);
+    struct cw_job *other = fix_submit(&f, &(struct fix_job){0});
+    fix_grant(&f, other, n, 9);
+    fix_ended(&f, other->id, 1, CW__CAUSE__CAUSE_LAUNCH_NODE, 0, true, 9);
+    assert_true(n->rec->drained);
+    assert_non_null(strstr(n->rec->drain_reason, "launches in a row failed"));
+    fix_fini(&f);
+}
+
 static void the_earliest_of_many_deadlines_comes_first(void **state)
 {
     (void)state;
@@ -272,7 +331,7 @@ static void the_earliest_of_many_deadlines_comes_first(void **state)
     fix_partition(&f, &main_part);
     struct cw_node *n = fix_node(&f, "n1", N, 1 << 30, 0, NULL);
     for (uint32_t i = 0; i < N; i++) {
-        struct cw_job *j = fix_submit(&f, &(struct fix_job){ .time_limit_s = 1 + (i * 37) % N });
+        struct cw_job *j = fix_submit(&f, &(struct fix_job){.time_limit_s = 1 + (i * 37) % N});
         fix_grant(&f, j, n, 1);
         fix_started(&f, j->id, 1, 0);
     }
@@ -300,6 +359,8 @@ int main(void)
         cmocka_unit_test(a_leftover_keeps_its_cores_while_the_job_ends),
         cmocka_unit_test(a_lost_node_keeps_the_charge_until_it_is_fenced),
         cmocka_unit_test(a_time_limit_kills_once_and_patience_ends_in_quarantine),
+        cmocka_unit_test(a_launch_that_takes_for_ever_is_the_nodes_fault),
+        cmocka_unit_test(launches_of_several_jobs_that_fail_in_a_row_drain_the_node),
         cmocka_unit_test(the_earliest_of_many_deadlines_comes_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
-/* When attempts have to be looked at: a binary heap over cw_attempt.deadline_ns. While an attempt runs
- * that is its time limit, counted from the start of the task; once we asked for its kill it is the
- * end of our patience (INT64_MIN after a restore: the next call gives it a fresh one).
- * Test: attempt_test.c. */
+/* When attempts have to be looked at: a binary heap over cw_attempt.deadline_ns. While an attempt
+ * runs that is its time limit, counted from the start of the task; before, how long a launch may
+ * take; once we asked for its kill, the end of our patience (INT64_MIN after a restore: the next
+ * call gives it a fresh one). Test: attempt_test.c. */
 #include "model/model.h"
 
 #include "base/mem.h"
@@ -60,8 +60,11 @@ int64_t cw_model_deadlines(struct cw_model *m, int64_t now_ns)
 {
     while (m->n_heap > 0 && m->heap[0]->deadline_ns <= now_ns) {
         struct cw_attempt *a = m->heap[0];
+        bool launching = a->state == CW__STATE__STARTING;
         if (a->kill_step == 0)
-            cw_attempt_ask_kill(m, a, CW__CAUSE__CAUSE_TIME_LIMIT, 0, now_ns);
+            cw_attempt_ask_kill(
+                m, a, launching ? CW__CAUSE__CAUSE_LAUNCH_NODE : CW__CAUSE__CAUSE_TIME_LIMIT, 0,
+                now_ns);
         else if (a->deadline_ns == INT64_MIN)
             cw_heap_set(m, a, cw_attempt_patience(a, now_ns));
         else

@@ -1,6 +1,6 @@
-/* Jobs: made from a submitted or a stored row, turned back into the row, concluded when nothing of them
- * waits or lives. What never changes of a job stays packed (spec_packed) and is only copied into rows;
- * the few numbers that scheduling needs are taken out once. Test: job_test.c. */
+/* Jobs: made from a submitted or a stored row, turned back into the row, concluded when nothing of
+ * them waits or lives. What never changes of a job stays packed (spec_packed) and is only copied
+ * into rows; the few numbers that scheduling needs are taken out once. Test: job_test.c. */
 #include "model/model.h"
 
 #include <string.h>
@@ -9,10 +9,11 @@
 #include "spec/check.h"
 #include "spec/outcome.h"
 
-/* ---- making -------------------------------------------------------------------------------------------- */
+/* ---- making ---------------------------------------------------------------------------------- */
 
-/* The part of the row that never changes. Packed without the counters, so that appending those to it gives
- * a whole row (fields of a protobuf message may come in any order, the last one counts). */
+/* The part of the row that never changes. Packed without the counters, so that appending those to
+ * it gives a whole row (fields of a protobuf message may come in any order, the last one counts).
+ */
 static void pack_fixed(struct cw_job *j, const Cw__JobRecord *rec)
 {
     Cw__JobRecord r = *rec;
@@ -36,7 +37,8 @@ static uint64_t time_limit(const Cw__JobSpec *s, const struct cw_partition *p)
     return p != NULL && p->max_time_s != 0 && t > p->max_time_s ? p->max_time_s : t;
 }
 
-static struct cw_job *job_create(struct cw_model *m, const Cw__JobRecord *rec, uint64_t id, struct cw_error *err)
+static struct cw_job *job_create(struct cw_model *m, const Cw__JobRecord *rec, uint64_t id,
+                                 struct cw_error *err)
 {
     const Cw__JobSpec *s = rec->spec;
     struct cw_jobarray *a = NULL;
@@ -80,7 +82,8 @@ void cw_job_destroy(struct cw_model *m, struct cw_job *j)
     cw_queue_leave(m, j);
     cw_deps_detach(m, j);
     cw_list_each_safe(pos, &j->attempts) {
-        cw_list_entry(pos, struct cw_attempt, on_job)->job = NULL; /* quarantined: outlives its job */
+        /* In quarantine: it outlives its job. */
+        cw_list_entry(pos, struct cw_attempt, on_job)->job = NULL;
         cw_list_remove(pos);
     }
     cw_names_put(m, j->name);
@@ -94,15 +97,17 @@ void cw_job_destroy(struct cw_model *m, struct cw_job *j)
     free(j);
 }
 
-int cw_model_submit(struct cw_model *m, const Cw__JobRecord *rec, struct cw_job **ret, struct cw_error *err)
+int cw_model_submit(struct cw_model *m, const Cw__JobRecord *rec, struct cw_job **ret,
+                    struct cw_error *err)
 {
     const Cw__JobSpec *s = rec->spec;
     if (cw_model_partition_find(m, s->partition) == NULL)
-        return cw_fail(err, -EINVAL, "partition %s does not exist", s->partition != NULL ? s->partition : "(default)");
+        return cw_fail(err, -EINVAL, "partition %s does not exist",
+                       s->partition != NULL ? s->partition : "(default)");
     int r = cw_deps_check(m, s, err);
     if (r < 0)
         return r;
-    struct cw_error parse = { .code = -EINVAL };
+    struct cw_error parse = {.code = -EINVAL};
     struct cw_job *j = job_create(m, rec, m->next_id, &parse);
     if (j == NULL)
         return cw_fail(err, parse.code, "%s", parse.text);
@@ -119,14 +124,15 @@ int cw_model_submit(struct cw_model *m, const Cw__JobRecord *rec, struct cw_job 
     return 0;
 }
 
-int cw_model_restore_job(struct cw_model *m, const Cw__JobRecord *rec, struct cw_job **ret, struct cw_error *err)
+int cw_model_restore_job(struct cw_model *m, const Cw__JobRecord *rec, struct cw_job **ret,
+                         struct cw_error *err)
 {
     *ret = NULL;
     if (cw_state_terminal(rec->state))
         return 0;
     if (cw_model_job(m, rec->id) != NULL)
         return cw_fail(err, -EEXIST, "job %llu is there already", (unsigned long long)rec->id);
-    struct cw_error parse = { .code = -EINVAL };
+    struct cw_error parse = {.code = -EINVAL};
     struct cw_job *j = job_create(m, rec, rec->id, &parse);
     if (j == NULL)
         return cw_fail(err, parse.code, "job %llu: %s", (unsigned long long)rec->id, parse.text);
@@ -147,7 +153,7 @@ int cw_model_restore_job(struct cw_model *m, const Cw__JobRecord *rec, struct cw
     return 0;
 }
 
-/* ---- elements ------------------------------------------------------------------------------------------- */
+/* ---- elements -------------------------------------------------------------------------------- */
 
 uint64_t cw_job_element_id(const struct cw_job *j, uint64_t ordinal)
 {
@@ -217,10 +223,8 @@ enum cw_reason cw_job_reason(const struct cw_job *j)
     case CW_REASON_RESOURCES:
     case CW_REASON_NODES_UNAVAILABLE:
     case CW_REASON_SCHEDULING:
-    case CW_REASON_DISK:
-        return (enum cw_reason)j->reason;
-    default:
-        return CW_REASON_PRIORITY;
+    case CW_REASON_DISK: return (enum cw_reason)j->reason;
+    default: return CW_REASON_PRIORITY;
     }
 }
 
@@ -240,7 +244,7 @@ void cw_job_settle(struct cw_job *j)
     j->reason = j->state == CW__STATE__PENDING ? (uint8_t)cw_job_reason(j) : CW_REASON_NONE;
 }
 
-/* ---- the end -------------------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 bool cw_job_done(const struct cw_job *j)
 {
@@ -274,7 +278,7 @@ bool cw_job_conclude(struct cw_model *m, struct cw_job *j, Cw__State plain_state
     j->state = j->is_array ? array_state(j->array) : plain_state;
     j->reason = CW_REASON_NONE;
     j->end_ns = end_ns;
-    if (j->state != CW__STATE__CANCELLED) { /* some elements were cancelled, but that is not the outcome */
+    if (j->state != CW__STATE__CANCELLED) { /* of some elements it may be the reason, not of all */
         cw_names_put(m, j->end_reason);
         j->end_reason = NULL;
     }

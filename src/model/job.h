@@ -189,6 +189,8 @@ void cw_model_hold(struct cw_model *m, struct cw_job *j, bool hold, uint32_t uid
  * nothing for CW_MODEL_KILL_PATIENCE_S beyond the grace, ends the job and keeps the ledger (quarantine).
  * Returns the next deadline or INT64_MAX. */
 #define CW_MODEL_KILL_PATIENCE_S 300
+#define CW_MODEL_LAUNCH_PATIENCE_S 3600 /* from grant to STARTED; then it is killed as the node's fault (LAUNCH_NODE) */
+#define CW_MODEL_LAUNCH_FAULTS 3        /* so many failed launches in a row, of more than one job, drain a node */
 int64_t cw_model_deadlines(struct cw_model *m, int64_t now_ns);
 /* A job has become final: satisfies or fails the dependents. outcome_ok: COMPLETED throughout. */
 void cw_model_dependency_final(struct cw_model *m, uint64_t job_id, bool ok, int64_t now_ns);

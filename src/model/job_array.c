@@ -1,7 +1,7 @@
-/* The elements of an array as interval sets and counters: what waits, what was cancelled unstarted, how
- * many ended how. A million elements cost as much as one until they start.
- * An element is in exactly one of: pending, live (has an attempt), held back (its old attempt still holds
- * its ledger), or counted as ended. Test: job_array_test.c. */
+/* The elements of an array as interval sets and counters: what waits, what was cancelled unstarted,
+ * how many ended how. A million elements cost as much as one until they start. An element is in
+ * exactly one of: pending, live (has an attempt), held back (its old attempt still holds its
+ * ledger), or counted as ended. Test: job_array_test.c. */
 #include "model/model.h"
 
 #include <limits.h>
@@ -45,7 +45,7 @@ static int parse_set(const char *text, struct cw_idset *ret, struct cw_error *er
         const char *end = text;
         for (unsigned n = 0; *end != '\0' && (*end != ',' || ++n < CW_IDSET_MAX_RANGES / 2); end++)
             ;
-        struct cw_idset part = { 0 };
+        struct cw_idset part = {0};
         int r = cw_idset_parse(text, (size_t)(end - text), UINT64_MAX - 1, &part, err);
         if (r < 0)
             return r;
@@ -75,7 +75,10 @@ int cw_jobarray_restore(struct cw_jobarray *a, const Cw__JobRecord *rec, struct 
     return 0;
 }
 
-struct collect { Cw__ElementAttempt **v; size_t n; };
+struct collect {
+    Cw__ElementAttempt **v;
+    size_t n;
+};
 
 static bool collect_one(uint64_t key, void *value, void *arg)
 {
@@ -90,13 +93,14 @@ static bool collect_one(uint64_t key, void *value, void *arg)
 
 static int by_ordinal(const void *pa, const void *pb)
 {
-    const Cw__ElementAttempt *a = *(Cw__ElementAttempt *const *)pa, *b = *(Cw__ElementAttempt *const *)pb;
+    const Cw__ElementAttempt *a = *(Cw__ElementAttempt *const *)pa,
+                             *b = *(Cw__ElementAttempt *const *)pb;
     return a->ordinal < b->ordinal ? -1 : a->ordinal > b->ordinal;
 }
 
 static char *set_text(const struct cw_idset *s)
 {
-    struct cw_buf b = { 0 };
+    struct cw_buf b = {0};
     cw_idset_format(s, &b);
     return cw_buf_steal(&b);
 }
@@ -117,7 +121,7 @@ void cw_jobarray_save(const struct cw_jobarray *a, Cw__JobRecord *rec)
     size_t n = cw_idtable_count(a->next_attempt);
     if (n == 0)
         return;
-    struct collect c = { .v = cw_xcalloc(n, sizeof(*c.v)) };
+    struct collect c = {.v = cw_xcalloc(n, sizeof(*c.v))};
     cw_idtable_each(a->next_attempt, collect_one, &c);
     qsort(c.v, c.n, sizeof(*c.v), by_ordinal);
     rec->requeued = c.v;
@@ -174,8 +178,8 @@ static void intersect(const struct cw_idset *a, const struct cw_idset *b, struct
     }
 }
 
-uint64_t cw_jobarray_cancel_pending(struct cw_jobarray *a, const struct cw_idset *ordinals, uint32_t exit_status,
-                                    struct cw_idset *ret_hit)
+uint64_t cw_jobarray_cancel_pending(struct cw_jobarray *a, const struct cw_idset *ordinals,
+                                    uint32_t exit_status, struct cw_idset *ret_hit)
 {
     if (ordinals == NULL)
         cw_idset_copy(ret_hit, &a->pending);

@@ -11,7 +11,8 @@
 #include "model/model.h"
 #include "model/model_fixture.h"
 
-static const struct cw_partition main_part = { .name = "main", .is_default = true, .all_nodes = true };
+static const struct cw_partition main_part = {
+    .name = "main", .is_default = true, .all_nodes = true};
 
 static void setup(struct fix *f)
 {
@@ -22,7 +23,7 @@ static void setup(struct fix *f)
 
 static void assert_sound(struct fix *f)
 {
-    struct cw_buf b = { 0 };
+    struct cw_buf b = {0};
     if (cw_model_selfcheck(f->m, &b) != 0)
         fail_msg("%s", cw_buf_str(&b));
     cw_buf_fini(&b);
@@ -33,7 +34,7 @@ static void elements_start_in_order_and_the_array_waits_until_the_last_has_start
     (void)state;
     struct fix f;
     setup(&f);
-    struct cw_job *j = fix_submit(&f, &(struct fix_job){ .array = "10-12" });
+    struct cw_job *j = fix_submit(&f, &(struct fix_job){.array = "10-12"});
     struct cw_node *n = cw_model_node(f.m, "n1");
     for (uint64_t k = 0; k < 3; k++) {
         assert_int_equal(j->state, CW__STATE__PENDING);
@@ -46,11 +47,16 @@ static void elements_start_in_order_and_the_array_waits_until_the_last_has_start
     fix_fini(&f);
 }
 
-static const struct outcome { uint32_t codes[3]; Cw__Cause causes[3]; Cw__State state; uint32_t worst; } outcomes[] = {
-    { { 0, 0, 0 }, { 1, 1, 1 }, CW__STATE__COMPLETED, 0 },
-    { { 0, 3, 2 }, { 1, 1, 1 }, CW__STATE__FAILED, 3 },
-    { { 0, 3, 0 }, { 1, 1, CW__CAUSE__CAUSE_TIME_LIMIT }, CW__STATE__FAILED, 124 },
-    { { 0, 0, 0 }, { 1, CW__CAUSE__CAUSE_CANCEL, 1 }, CW__STATE__CANCELLED, 241 },
+static const struct outcome {
+    uint32_t codes[3];
+    Cw__Cause causes[3];
+    Cw__State state;
+    uint32_t worst;
+} outcomes[] = {
+    {{0, 0, 0}, {1, 1, 1}, CW__STATE__COMPLETED, 0},
+    {{0, 3, 2}, {1, 1, 1}, CW__STATE__FAILED, 3},
+    {{0, 3, 0}, {1, 1, CW__CAUSE__CAUSE_TIME_LIMIT}, CW__STATE__FAILED, 124},
+    {{0, 0, 0}, {1, CW__CAUSE__CAUSE_CANCEL, 1}, CW__STATE__CANCELLED, 241},
 };
 
 static void the_whole_ends_like_its_worst_element(void **state)
@@ -59,13 +65,15 @@ static void the_whole_ends_like_its_worst_element(void **state)
     for (size_t i = 0; i < CW_ARRAY_LEN(outcomes); i++) {
         struct fix f;
         setup(&f);
-        struct cw_job *j = fix_submit(&f, &(struct fix_job){ .array = "0-2" });
+        struct cw_job *j = fix_submit(&f, &(struct fix_job){.array = "0-2"});
         uint64_t id = j->id;
         for (uint64_t k = 0; k < 3; k++)
             fix_grant(&f, j, cw_model_node(f.m, "n1"), 5);
         for (uint64_t k = 0; k < 3; k++) {
             assert_int_equal(f.n_final, 0);
-            assert_int_equal(fix_ended(&f, id + 1 + k, 1, outcomes[i].causes[k], outcomes[i].codes[k], true, 9), 0);
+            assert_int_equal(
+                fix_ended(&f, id + 1 + k, 1, outcomes[i].causes[k], outcomes[i].codes[k], true, 9),
+                0);
             assert_sound(&f);
         }
         assert_int_equal(f.n_final, 1);
@@ -86,7 +94,7 @@ static void a_throttled_array_has_no_more_live_elements_than_it_asked_for(void *
     (void)state;
     struct fix f;
     setup(&f);
-    struct cw_job *j = fix_submit(&f, &(struct fix_job){ .array = "0-9", .throttle = 2 });
+    struct cw_job *j = fix_submit(&f, &(struct fix_job){.array = "0-9", .throttle = 2});
     struct cw_node *n = cw_model_node(f.m, "n1");
     assert_true(cw_job_eligible(j));
     fix_grant(&f, j, n, 5);
@@ -105,9 +113,9 @@ static void cancelled_elements_never_start_and_the_others_do(void **state)
     (void)state;
     struct fix f;
     setup(&f);
-    struct cw_job *j = fix_submit(&f, &(struct fix_job){ .array = "0-9" });
+    struct cw_job *j = fix_submit(&f, &(struct fix_job){.array = "0-9"});
     uint64_t id = j->id, ordinal;
-    struct cw_idset some = { 0 };
+    struct cw_idset some = {0};
     cw_idset_add(&some, 0, 1);
     cw_idset_add(&some, 4, 20);
     assert_int_equal(cw_model_cancel(f.m, j, &some, 7, 5), 8);
@@ -129,7 +137,8 @@ static void a_row_with_more_ranges_than_a_person_may_type_is_read_back(void **st
 {
     (void)state;
     enum { N = 250000 };
-    struct cw_jobarray *a = cw_jobarray_create("0-999999", NULL), *b = cw_jobarray_create("0-999999", NULL);
+    struct cw_jobarray *a = cw_jobarray_create("0-999999", NULL),
+                       *b = cw_jobarray_create("0-999999", NULL);
     cw_idset_fini(&a->pending);
     memset(&a->pending, 0, sizeof(a->pending));
     for (uint64_t i = 0; i < N; i++)

@@ -1,11 +1,11 @@
-/* What people do to jobs: cancel, signal, hold, release. Waiting elements end at once, live ones are asked
- * to die; asking twice is the same as asking once. Test: job_control_test.c. */
+/* What people do to jobs: cancel, signal, hold, release. Waiting elements end at once, live ones
+ * are asked to die; asking twice is the same as asking once. Test: job_control_test.c. */
 #include "model/model.h"
 
 #include "base/mem.h"
 #include "spec/outcome.h"
 
-struct dropping { /* waiting elements that end now */
+struct dropping {                    /* waiting elements that end now */
     const struct cw_idset *ordinals; /* NULL: all */
     uint32_t exit_status;
 };
@@ -39,7 +39,7 @@ static uint64_t drop_waiting(struct cw_model *m, struct cw_job *j, const struct 
 {
     if (!j->is_array)
         return named(d->ordinals, 0) ? cw_job_n_waiting(j) + drop_held_back(m, j, d) : 0;
-    struct cw_idset hit = { 0 };
+    struct cw_idset hit = {0};
     uint64_t n = cw_jobarray_cancel_pending(j->array, d->ordinals, d->exit_status, &hit);
     for (size_t i = 0; j->array->n_element_deps > 0 && i < hit.n; i++)
         for (uint64_t o = hit.r[i].first; o <= hit.r[i].last; o++)
@@ -55,7 +55,8 @@ static void set_reason(struct cw_model *m, struct cw_job *j, const char *why)
     j->end_reason = cw_names_get(m, why);
 }
 
-static uint64_t kill_live(struct cw_model *m, struct cw_job *j, const struct cw_idset *ordinals, uint32_t uid, int64_t now_ns)
+static uint64_t kill_live(struct cw_model *m, struct cw_job *j, const struct cw_idset *ordinals,
+                          uint32_t uid, int64_t now_ns)
 {
     uint64_t n = 0;
     cw_list_each(pos, &j->attempts) {
@@ -68,15 +69,18 @@ static uint64_t kill_live(struct cw_model *m, struct cw_job *j, const struct cw_
     return n;
 }
 
-uint64_t cw_model_cancel(struct cw_model *m, struct cw_job *j, const struct cw_idset *ordinals, uint32_t uid, int64_t now_ns)
+uint64_t cw_model_cancel(struct cw_model *m, struct cw_job *j, const struct cw_idset *ordinals,
+                         uint32_t uid, int64_t now_ns)
 {
-    struct dropping d = { ordinals, (uint32_t)cw_outcome_exit_status_job(CW__STATE__CANCELLED, NULL) };
+    struct dropping d = {ordinals,
+                         (uint32_t)cw_outcome_exit_status_job(CW__STATE__CANCELLED, NULL)};
     uint64_t n_waiting = drop_waiting(m, j, &d);
     uint64_t n_live = kill_live(m, j, ordinals, uid, now_ns);
     if (n_waiting > 0) {
         cw_autofree char *why = cw_xasprintf("cancelled by uid %u", uid);
         set_reason(m, j, why);
-        cw_emit_event(m, j, NULL, NULL, uid, "cancel", "%llu waiting", (unsigned long long)n_waiting);
+        cw_emit_event(m, j, NULL, NULL, uid, "cancel", "%llu waiting",
+                      (unsigned long long)n_waiting);
         cw_job_conclude(m, j, CW__STATE__CANCELLED, now_ns);
         cw_deps_drain(m, now_ns);
         cw_emit_cycle(m); /* those behind it in the queue may start */
@@ -86,13 +90,14 @@ uint64_t cw_model_cancel(struct cw_model *m, struct cw_job *j, const struct cw_i
 
 void cw_job_cancel_unmet(struct cw_model *m, struct cw_job *j, int64_t now_ns)
 {
-    drop_waiting(m, j, &(struct dropping){ NULL, CW_EXIT_DEPENDENCY });
+    drop_waiting(m, j, &(struct dropping){NULL, CW_EXIT_DEPENDENCY});
     set_reason(m, j, CW_WHY_DEPENDENCY);
     cw_emit_event(m, j, NULL, NULL, 0, "cancel", "%s", CW_WHY_DEPENDENCY);
     cw_job_conclude(m, j, CW__STATE__CANCELLED, now_ns);
 }
 
-uint64_t cw_model_signal(struct cw_model *m, struct cw_job *j, const struct cw_idset *ordinals, uint32_t sig)
+uint64_t cw_model_signal(struct cw_model *m, struct cw_job *j, const struct cw_idset *ordinals,
+                         uint32_t sig)
 {
     uint64_t n = 0;
     cw_list_each(pos, &j->attempts) {
@@ -100,7 +105,11 @@ uint64_t cw_model_signal(struct cw_model *m, struct cw_job *j, const struct cw_i
         if (a->state != CW__STATE__RUNNING || !named(ordinals, a->ordinal))
             continue;
         n++;
-        cw_emit(m, &(struct cw_effect){ .kind = CW_EFFECT_SEND_SIGNAL, .job = j, .attempt = a, .node = a->node, .signal = sig });
+        cw_emit(m, &(struct cw_effect){.kind = CW_EFFECT_SEND_SIGNAL,
+                                       .job = j,
+                                       .attempt = a,
+                                       .node = a->node,
+                                       .signal = sig});
     }
     return n;
 }

@@ -7,7 +7,8 @@
 
 #include "model/model_fixture.h"
 
-static const struct cw_partition main_part = { .name = "main", .is_default = true, .all_nodes = true };
+static const struct cw_partition main_part = {
+    .name = "main", .is_default = true, .all_nodes = true};
 
 static void setup(struct fix *f)
 {
@@ -18,7 +19,7 @@ static void setup(struct fix *f)
 
 static void assert_sound(struct fix *f)
 {
-    struct cw_buf b = { 0 };
+    struct cw_buf b = {0};
     if (cw_model_selfcheck(f->m, &b) != 0)
         fail_msg("%s", cw_buf_str(&b));
     cw_buf_fini(&b);
@@ -29,7 +30,7 @@ static void cancel_of_a_waiting_job_ends_it_at_once(void **state)
     (void)state;
     struct fix f;
     setup(&f);
-    struct cw_job *j = fix_submit(&f, &(struct fix_job){ .hold = true });
+    struct cw_job *j = fix_submit(&f, &(struct fix_job){.hold = true});
     uint64_t id = j->id;
     fix_trail(&f);
     assert_int_equal(cw_model_cancel(f.m, j, NULL, 7, 9), 1);
@@ -44,7 +45,7 @@ static void cancel_of_a_live_job_asks_the_node_once(void **state)
     (void)state;
     struct fix f;
     setup(&f);
-    struct cw_job *j = fix_submit(&f, &(struct fix_job){ 0 });
+    struct cw_job *j = fix_submit(&f, &(struct fix_job){0});
     fix_grant(&f, j, cw_model_node(f.m, "n1"), 5);
     fix_trail(&f);
     assert_int_equal(cw_model_cancel(f.m, j, NULL, 7, 9), 1);
@@ -64,7 +65,7 @@ static void cancel_of_an_array_ends_what_waits_and_kills_what_lives(void **state
     (void)state;
     struct fix f;
     setup(&f);
-    struct cw_job *j = fix_submit(&f, &(struct fix_job){ .array = "0-9" });
+    struct cw_job *j = fix_submit(&f, &(struct fix_job){.array = "0-9"});
     uint64_t id = j->id;
     fix_grant(&f, j, cw_model_node(f.m, "n1"), 5);
     fix_grant(&f, j, cw_model_node(f.m, "n1"), 5);
@@ -82,11 +83,11 @@ static void cancel_of_an_array_ends_what_waits_and_kills_what_lives(void **state
 static void cancel_of_an_element_that_waits_for_its_ledger_ends_it(void **state)
 {
     (void)state;
-    static const char *const arrays[] = { NULL, "0-0" };
+    static const char *const arrays[] = {NULL, "0-0"};
     for (size_t i = 0; i < 2; i++) {
         struct fix f;
         setup(&f);
-        struct cw_job *j = fix_submit(&f, &(struct fix_job){ .array = arrays[i] });
+        struct cw_job *j = fix_submit(&f, &(struct fix_job){.array = arrays[i]});
         uint64_t id = cw_job_element_id(j, 0);
         struct cw_node *n = cw_model_node(f.m, "n1");
         fix_grant(&f, j, n, 5);
@@ -107,7 +108,7 @@ static void a_signal_goes_to_running_elements_only(void **state)
     (void)state;
     struct fix f;
     setup(&f);
-    struct cw_job *j = fix_submit(&f, &(struct fix_job){ .array = "0-3" });
+    struct cw_job *j = fix_submit(&f, &(struct fix_job){.array = "0-3"});
     fix_grant(&f, j, cw_model_node(f.m, "n1"), 5);
     fix_grant(&f, j, cw_model_node(f.m, "n1"), 5);
     assert_int_equal(cw_model_signal(f.m, j, NULL, 10), 0);
@@ -123,7 +124,7 @@ static void hold_keeps_a_job_from_starting_and_release_lets_it_go(void **state)
     (void)state;
     struct fix f, g;
     setup(&f);
-    struct cw_job *j = fix_submit(&f, &(struct fix_job){ .array = "0-3" });
+    struct cw_job *j = fix_submit(&f, &(struct fix_job){.array = "0-3"});
     fix_trail(&f);
     cw_model_hold(f.m, j, true, 7, 9);
     assert_string_equal(fix_trail(&f), "put-job event:hold cycle");

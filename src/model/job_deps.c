@@ -1,7 +1,7 @@
-/* Dependencies between jobs. A waiting job has one edge for each dependency that is not met; edges hang on
- * a set per predecessor (a job, an array or one element). What becomes final is noted, and the notes are
- * worked off at the end of the step: met edges go, and a job whose dependency can never be met any more
- * ends at once, which may note further jobs. Test: job_deps_test.c. */
+/* Dependencies between jobs. A waiting job has one edge for each dependency that is not met; edges
+ * hang on a set per predecessor (a job, an array or one element). What becomes final is noted, and
+ * the notes are worked off at the end of the step: met edges go, and a job whose dependency can
+ * never be met any more ends at once, which may note further jobs. Test: job_deps_test.c. */
 #include "model/model.h"
 
 #include "base/mem.h"
@@ -20,10 +20,11 @@ static const char *kind_word(Cw__DependencyKind k)
     }
 }
 
-/* ---- at submit ------------------------------------------------------------------------------------------ */
+/* ---- at submit ------------------------------------------------------------------------------- */
 
 /* 1 lives or waits, 0 ended (*ret_state, 0 when only its attempt row knows). */
-static int element_lives(struct cw_model *m, const struct cw_job *j, uint64_t ordinal, Cw__State *ret_state)
+static int element_lives(struct cw_model *m, const struct cw_job *j, uint64_t ordinal,
+                         Cw__State *ret_state)
 {
     const struct cw_jobarray *a = j->array;
     const struct cw_attempt *t = cw_model_attempt(m, cw_job_element_id(j, ordinal));
@@ -51,7 +52,8 @@ static int check_one(struct cw_model *m, const Cw__Dependency *d, struct cw_erro
     const char *word = kind_word(d->kind);
     unsigned long long id = d->job_id;
     if (d->kind > CW__DEPENDENCY_KIND__AFTERNOTOK)
-        return cw_fail(err, -EINVAL, "dependency %s is not known here: afterok, afterany, afternotok are", word);
+        return cw_fail(err, -EINVAL,
+                       "dependency %s is not known here: afterok, afterany, afternotok are", word);
     if (d->satisfied)
         return 0;
     const struct cw_job *pred = cw_model_job(m, d->job_id);
@@ -60,17 +62,23 @@ static int check_one(struct cw_model *m, const Cw__Dependency *d, struct cw_erro
     if (pred->is_array && d->job_id == pred->id) {
         bool failing = pred->array->n_failed + pred->array->n_cancelled > 0;
         if (failing && d->kind == CW__DEPENDENCY_KIND__AFTEROK)
-            return cw_fail(err, -EINVAL, "dependency %s:%llu can never be met: elements of the array have failed", word, id);
+            return cw_fail(err, -EINVAL,
+                           "dependency %s:%llu can never be met: elements of the array have failed",
+                           word, id);
         return 0;
     }
     uint64_t ordinal = 0;
     Cw__State s = 0;
-    if (!pred->is_array || !cw_job_ordinal(pred, d->job_id, &ordinal) || element_lives(m, pred, ordinal, &s) == 1)
+    if (!pred->is_array || !cw_job_ordinal(pred, d->job_id, &ordinal) ||
+        element_lives(m, pred, ordinal, &s) == 1)
         return 0;
     if (s == 0)
-        return cw_fail(err, -ENODATA, "dependency %s:%llu: the element has ended; its outcome is not at hand", word, id);
+        return cw_fail(err, -ENODATA,
+                       "dependency %s:%llu: the element has ended; its outcome is not at hand",
+                       word, id);
     if (!kind_met(d->kind, s == CW__STATE__COMPLETED))
-        return cw_fail(err, -EINVAL, "dependency %s:%llu can never be met: it ended %s", word, id, cw_state_name(s));
+        return cw_fail(err, -EINVAL, "dependency %s:%llu can never be met: it ended %s", word, id,
+                       cw_state_name(s));
     return 0;
 }
 
@@ -96,7 +104,8 @@ static bool is_open(struct cw_model *m, const Cw__Dependency *d)
            element_lives(m, pred, ordinal, &s) == 1;
 }
 
-/* How many edges point at elements of a live array; kept there so that most elements need no look-up. */
+/* How many edges point at elements of a live array; kept there so that most elements need no
+ * look-up. */
 static void count_element_dep(struct cw_model *m, uint64_t pred_id, int step)
 {
     struct cw_job *pred = cw_model_job(m, pred_id);
@@ -143,7 +152,7 @@ void cw_deps_attach(struct cw_model *m, struct cw_job *j, const Cw__JobSpec *s, 
         j->deps = deps;
 }
 
-/* ---- removing edges ------------------------------------------------------------------------------------- */
+/* ---- removing edges -------------------------------------------------------------------------- */
 
 static void edge_remove(struct cw_model *m, struct cw_depedge *e)
 {
@@ -179,7 +188,7 @@ bool cw_deps_open(const struct cw_job *j, const Cw__Dependency *d)
     return false;
 }
 
-/* ---- news ----------------------------------------------------------------------------------------------- */
+/* ---- news ------------------------------------------------------------------------------------ */
 
 void cw_deps_note(struct cw_model *m, uint64_t id, enum cw_depnews news)
 {
@@ -189,13 +198,14 @@ void cw_deps_note(struct cw_model *m, uint64_t id, enum cw_depnews news)
         m->cap_notes = m->cap_notes == 0 ? 16 : m->cap_notes * 2;
         m->notes = cw_xrealloc(m->notes, m->cap_notes, sizeof(*m->notes));
     }
-    m->notes[m->n_notes++] = (struct cw_depnote){ id, news };
+    m->notes[m->n_notes++] = (struct cw_depnote){id, news};
 }
 
 void cw_deps_note_element(struct cw_model *m, struct cw_job *j, uint64_t ordinal, Cw__State s)
 {
     if (j->is_array && j->array->n_element_deps > 0)
-        cw_deps_note(m, cw_job_element_id(j, ordinal), s == CW__STATE__COMPLETED ? CW_DEPNEWS_OK : CW_DEPNEWS_FAILED);
+        cw_deps_note(m, cw_job_element_id(j, ordinal),
+                     s == CW__STATE__COMPLETED ? CW_DEPNEWS_OK : CW_DEPNEWS_FAILED);
 }
 
 static void on_met(struct cw_model *m, struct cw_depedge *e)
@@ -219,7 +229,8 @@ static void on_never(struct cw_model *m, struct cw_depedge *e, int64_t now_ns)
     cw_job_cancel_unmet(m, j, now_ns);
 }
 
-/* Takes the edges of one set off one by one: ending a job may unlink other edges of the same set. */
+/* Takes the edges of one set off one by one: ending a job may unlink other edges of the same set.
+ */
 static void tell(struct cw_model *m, struct cw_depset *set, enum cw_depnews news, int64_t now_ns)
 {
     struct cw_list rest;

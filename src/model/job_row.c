@@ -1,8 +1,8 @@
-/* A job as its stored row. Two ways to the same content: a record with every field (for those who look
- * into it), and the packed bytes (for the store), made by appending the fields that change to the packed
- * part that never does. A row is written at each start and end of an element, so the second way never
- * unpacks the spec; only a job that waits for dependencies pays for it, because their `satisfied` marks
- * lie inside the spec. Test: job_test.c. */
+/* A job as its stored row. Two ways to the same content: a record with every field (for those who
+ * look into it), and the packed bytes (for the store), made by appending the fields that change to
+ * the packed part that never does. A row is written at each start and end of an element, so the
+ * second way never unpacks the spec; only a job that waits for dependencies pays for it, because
+ * their `satisfied` marks lie inside the spec. Test: job_test.c. */
 #include "model/model.h"
 
 #include "base/mem.h"
@@ -52,8 +52,9 @@ void cw_job_row(const struct cw_job *j, struct cw_buf *out)
         cw__job_record__free_unpacked(full, NULL);
         return;
     }
-    /* A packed message is the sequence of its fields by tag. The required fields in front of `state` are
-     * packed empty and cut off; from `state` on (tag and value: two bytes) all of it changes. */
+    /* A packed message is the sequence of its fields by tag. The required fields in front of
+     * `state` are packed empty and cut off; from `state` on (tag and value: two bytes) all of it
+     * changes. */
     Cw__JobSpec spec;
     Cw__Owner owner;
     cw__job_spec__init(&spec);
@@ -64,7 +65,7 @@ void cw_job_row(const struct cw_job *j, struct cw_buf *out)
     r.owner = &owner;
     size_t cut = cw__job_record__get_packed_size(&r) - 2;
     set_changing(j, &r);
-    cw_autobuf struct cw_buf changing = { 0 };
+    cw_autobuf struct cw_buf changing = {0};
     add_packed(&changing, &r);
     cw_buf_add(out, j->spec_packed, j->spec_len);
     cw_buf_add(out, changing.data + cut, changing.len - cut);

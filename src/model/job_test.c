@@ -13,7 +13,8 @@
 #include "base/mem.h"
 #include "model/model_fixture.h"
 
-static const struct cw_partition main_part = { .name = "main", .is_default = true, .all_nodes = true, .default_time_s = 60 };
+static const struct cw_partition main_part = {
+    .name = "main", .is_default = true, .all_nodes = true, .default_time_s = 60};
 
 static void ids_of_an_array_are_its_own_and_its_elements(void **state)
 {
@@ -21,9 +22,9 @@ static void ids_of_an_array_are_its_own_and_its_elements(void **state)
     struct fix f;
     fix_init(&f);
     fix_partition(&f, &main_part);
-    struct cw_job *a = fix_submit(&f, &(struct fix_job){ 0 });
-    struct cw_job *b = fix_submit(&f, &(struct fix_job){ .array = "0-8:2,20" });
-    struct cw_job *c = fix_submit(&f, &(struct fix_job){ 0 });
+    struct cw_job *a = fix_submit(&f, &(struct fix_job){0});
+    struct cw_job *b = fix_submit(&f, &(struct fix_job){.array = "0-8:2,20"});
+    struct cw_job *c = fix_submit(&f, &(struct fix_job){0});
     assert_int_equal(a->id, 1);
     assert_int_equal(b->id, 2);
     assert_int_equal(b->count, 6);
@@ -42,11 +43,19 @@ static void ids_of_an_array_are_its_own_and_its_elements(void **state)
     fix_fini(&f);
 }
 
-static const struct refusal { struct fix_job job; int code; const char *text; } refusals[] = {
-    { { .partition = "gone" }, -EINVAL, "partition gone does not exist" },
-    { { .array = "3-1" }, -EINVAL, "array \"3-1\"" },
-    { { .deps = { { CW__DEPENDENCY_KIND__AFTEROK, 77, false } } }, -ENOENT, "dependency afterok:77: no such job" },
-    { { .deps = { { CW__DEPENDENCY_KIND__SINGLETON, 0, false } } }, -EINVAL, "dependency singleton is not known here" },
+static const struct refusal {
+    struct fix_job job;
+    int code;
+    const char *text;
+} refusals[] = {
+    {{.partition = "gone"}, -EINVAL, "partition gone does not exist"},
+    {{.array = "3-1"}, -EINVAL, "array \"3-1\""},
+    {{.deps = {{CW__DEPENDENCY_KIND__AFTEROK, 77, false}}},
+     -ENOENT,
+     "dependency afterok:77: no such job"},
+    {{.deps = {{CW__DEPENDENCY_KIND__SINGLETON, 0, false}}},
+     -EINVAL,
+     "dependency singleton is not known here"},
 };
 
 static void a_refused_submit_changes_nothing(void **state)
@@ -57,7 +66,7 @@ static void a_refused_submit_changes_nothing(void **state)
     fix_partition(&f, &main_part);
     for (size_t i = 0; i < CW_ARRAY_LEN(refusals); i++) {
         struct cw_job *j = NULL;
-        struct cw_error err = { 0 };
+        struct cw_error err = {0};
         assert_int_equal(fix_try_submit(&f, &refusals[i].job, &j, &err), refusals[i].code);
         if (strstr(err.text, refusals[i].text) == NULL)
             fail_msg("row %zu says: %s", i, err.text);
@@ -74,10 +83,10 @@ static void submit_stores_the_row_before_the_pass_runs(void **state)
     struct fix f;
     fix_init(&f);
     fix_partition(&f, &main_part);
-    struct cw_job *j = fix_submit(&f, &(struct fix_job){ 0 });
+    struct cw_job *j = fix_submit(&f, &(struct fix_job){0});
     assert_string_equal(fix_trail(&f), "put-job event:submit cycle");
     assert_int_equal(j->time_limit_s, 60);
-    fix_submit(&f, &(struct fix_job){ .hold = true });
+    fix_submit(&f, &(struct fix_job){.hold = true});
     assert_string_equal(fix_trail(&f), "put-job event:submit");
     fix_fini(&f);
 }
@@ -88,17 +97,18 @@ static void the_cheap_row_says_what_the_record_says(void **state)
     struct fix f;
     fix_init(&f);
     fix_partition(&f, &main_part);
-    struct cw_job *plain = fix_submit(&f, &(struct fix_job){ .hold = true });
+    struct cw_job *plain = fix_submit(&f, &(struct fix_job){.hold = true});
     struct cw_job *jobs[] = {
         plain,
-        fix_submit(&f, &(struct fix_job){ .array = "5-9" }),
-        fix_submit(&f, &(struct fix_job){ .deps = { { CW__DEPENDENCY_KIND__AFTERANY, plain->id, false },
-                                                    { CW__DEPENDENCY_KIND__AFTEROK, 4, true } } }),
+        fix_submit(&f, &(struct fix_job){.array = "5-9"}),
+        fix_submit(&f, &(struct fix_job){.deps = {{CW__DEPENDENCY_KIND__AFTERANY, plain->id, false},
+                                                  {CW__DEPENDENCY_KIND__AFTEROK, 4, true}}}),
     };
     for (size_t i = 0; i < CW_ARRAY_LEN(jobs); i++) {
-        struct cw_buf b = { 0 };
+        struct cw_buf b = {0};
         cw_job_row(jobs[i], &b);
-        Cw__JobRecord *a = cw__job_record__unpack(NULL, b.len, (uint8_t *)b.data), *r = cw_job_record(jobs[i]);
+        Cw__JobRecord *a = cw__job_record__unpack(NULL, b.len, (uint8_t *)b.data),
+                      *r = cw_job_record(jobs[i]);
         assert_non_null(a);
         uint8_t pa[4096], pr[4096];
         size_t na = cw__job_record__pack(a, pa), nr = cw__job_record__pack(r, pr);
@@ -123,9 +133,9 @@ static void a_job_whose_partition_vanished_is_kept_and_says_so(void **state)
     struct fix f, g;
     fix_init(&f);
     fix_partition(&f, &main_part);
-    fix_partition(&f, &(struct cw_partition){ .name = "debug", .all_nodes = true });
-    struct cw_job *j = fix_submit(&f, &(struct fix_job){ .partition = "debug" });
-    struct cw_buf b = { 0 };
+    fix_partition(&f, &(struct cw_partition){.name = "debug", .all_nodes = true});
+    struct cw_job *j = fix_submit(&f, &(struct fix_job){.partition = "debug"});
+    struct cw_buf b = {0};
     cw_job_row(j, &b);
     Cw__JobRecord *rec = cw__job_record__unpack(NULL, b.len, (uint8_t *)b.data);
     fix_init(&g);
@@ -150,9 +160,10 @@ static void every_waiting_job_has_a_reason(void **state)
     struct fix f;
     fix_init(&f);
     fix_partition(&f, &main_part);
-    struct cw_job *a = fix_submit(&f, &(struct fix_job){ 0 });
-    struct cw_job *b = fix_submit(&f, &(struct fix_job){ .hold = true });
-    struct cw_job *c = fix_submit(&f, &(struct fix_job){ .deps = { { CW__DEPENDENCY_KIND__AFTERANY, a->id, false } } });
+    struct cw_job *a = fix_submit(&f, &(struct fix_job){0});
+    struct cw_job *b = fix_submit(&f, &(struct fix_job){.hold = true});
+    struct cw_job *c =
+        fix_submit(&f, &(struct fix_job){.deps = {{CW__DEPENDENCY_KIND__AFTERANY, a->id, false}}});
     assert_int_equal(cw_job_reason(a), CW_REASON_PRIORITY);
     assert_int_equal(cw_job_reason(b), CW_REASON_HELD);
     assert_int_equal(cw_job_reason(c), CW_REASON_DEPENDENCY);
@@ -170,8 +181,8 @@ static void the_queue_keeps_the_order_of_ids_when_jobs_come_back(void **state)
     fix_partition(&f, &main_part);
     struct cw_job *j[9];
     for (size_t i = 0; i < 9; i++)
-        j[i] = fix_submit(&f, &(struct fix_job){ 0 });
-    static const int order[] = { 4, 0, 8, 3, 7 };
+        j[i] = fix_submit(&f, &(struct fix_job){0});
+    static const int order[] = {4, 0, 8, 3, 7};
     for (size_t i = 0; i < CW_ARRAY_LEN(order); i++)
         cw_model_hold(f.m, j[order[i]], true, 0, 1);
     assert_int_equal(cw_model_n_queued(f.m, 0), 4);
@@ -198,13 +209,14 @@ static void an_array_of_a_million_costs_as_much_as_one_job(void **state)
     struct fix f;
     fix_init(&f);
     fix_partition(&f, &main_part);
-    fix_submit(&f, &(struct fix_job){ .array = "0-9" });
+    fix_submit(&f, &(struct fix_job){.array = "0-9"});
     struct mallinfo2 before = mallinfo2();
     double t = seconds();
-    struct cw_job *j = fix_submit(&f, &(struct fix_job){ .array = "1-1000000" });
+    struct cw_job *j = fix_submit(&f, &(struct fix_job){.array = "1-1000000"});
     t = seconds() - t;
     struct mallinfo2 after = mallinfo2();
-    print_message("# array of 1,000,000: %.0f us, %zu bytes\n", t * 1e6, after.uordblks - before.uordblks);
+    print_message("# array of 1,000,000: %.0f us, %zu bytes\n", t * 1e6,
+                  after.uordblks - before.uordblks);
     assert_int_equal(j->count, 1000000);
     assert_true(t < 0.05);
     assert_true(after.uordblks < before.uordblks + 8192);
@@ -223,11 +235,12 @@ static void a_queued_plain_job_takes_at_most_a_kilobyte(void **state)
     enum { N = 100000 };
     struct cw_model *m = cw_model_create(NULL, NULL);
     assert_int_equal(cw_model_partition_add(m, &main_part), 0);
-    struct fix f = { .m = m };
+    struct fix f = {.m = m};
     struct mallinfo2 before = mallinfo2();
     double t = seconds();
     for (int i = 0; i < N; i++)
-        fix_submit(&f, &(struct fix_job){ .name = i % 2 ? "train" : "evaluate", .cores = 4, .mem_bytes = 1 << 30 });
+        fix_submit(&f, &(struct fix_job){
+                           .name = i % 2 ? "train" : "evaluate", .cores = 4, .mem_bytes = 1 << 30});
     t = seconds() - t;
     struct mallinfo2 after = mallinfo2();
     size_t each = (after.uordblks + after.hblkhd - before.uordblks - before.hblkhd) / N;

@@ -1,7 +1,7 @@
-/* Who waits where: the queue that the scheduler walks, and the jobs that are parked beside it because a
- * hold, a dependency or a vanished partition keeps them from starting whatever is free. Keeping these
- * out of the queue is what makes a pass cheap behind 100,000 dependent jobs.
- * Order of the queue: larger priority first, then smaller id. Test: job_test.c. */
+/* Who waits where: the queue that the scheduler walks, and the jobs that are parked beside it
+ * because a hold, a dependency or a vanished partition keeps them from starting whatever is free.
+ * Keeping these out of the queue is what makes a pass cheap behind 100,000 dependent jobs. Order of
+ * the queue: larger priority first, then smaller id. Test: job_test.c. */
 #include "model/model.h"
 
 struct cw_list *cw_model_queue(struct cw_model *m) { return &m->queue; }

@@ -1,7 +1,8 @@
-/* What of a node is charged to whom: cores and GPUs as masks over the node's inventory, memory as a sum. An
- * attempt is charged when it is made and freed once, when its end is proven. The grant names hardware by
- * its own numbers; masks follow from it and the inventory, so a node that comes back with other cores
- * is recomputed from its attempts. Test: node_test.c; selfcheck.c recomputes it independently. */
+/* What of a node is charged to whom: cores and GPUs as masks over the node's inventory, memory as a
+ * sum. An attempt is charged when it is made and freed once, when its end is proven. The grant
+ * names hardware by its own numbers; masks follow from it and the inventory, so a node that comes
+ * back with other cores is recomputed from its attempts. Test: node_test.c; selfcheck.c recomputes
+ * it independently. */
 #include "model/model.h"
 
 #include <string.h>
@@ -10,7 +11,7 @@
 
 static void core_mask(const struct cw_node *n, const char *cores, uint64_t *mask)
 {
-    struct cw_idset set = { 0 };
+    struct cw_idset set = {0};
     if (n->n_cores == 0 || cw_idset_parse(cores, strlen(cores), UINT32_MAX, &set, NULL) < 0)
         return;
     const Cw__Inventory *inv = n->rec->inventory;

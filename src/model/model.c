@@ -1,7 +1,7 @@
-/* Owns struct cw_model: making and freeing it, finding jobs and attempts by id, handing effects out.
- * Jobs lie in one vector sorted by id (ids only grow, so new jobs go to the end); an element id is found
- * by the last job that starts at or before it. Freed slots stay empty until half of the vector is.
- * Test: job_test.c, model_random_test.c. */
+/* Owns struct cw_model: making and freeing it, finding jobs and attempts by id, handing effects
+ * out. Jobs lie in one vector sorted by id (ids only grow, so new jobs go to the end); an element
+ * id is found by the last job that starts at or before it. Freed slots stay empty until half of the
+ * vector is. Test: job_test.c, model_random_test.c. */
 #include "model/model.h"
 
 #include <stdio.h>
@@ -116,7 +116,7 @@ void cw_model_slot_add(struct cw_model *m, struct cw_job *j)
     }
     size_t at = slot_upper(m, j->id);
     memmove(m->slots + at + 1, m->slots + at, (m->n_slots - at) * sizeof(*m->slots));
-    m->slots[at] = (struct cw_jobslot){ j->id, j };
+    m->slots[at] = (struct cw_jobslot){j->id, j};
     m->n_slots++;
     m->n_jobs++;
 }
@@ -149,23 +149,23 @@ void cw_emit(struct cw_model *m, const struct cw_effect *e)
 
 void cw_emit_job(struct cw_model *m, enum cw_effect_kind kind, struct cw_job *j)
 {
-    cw_emit(m, &(struct cw_effect){ .kind = kind, .job = j });
+    cw_emit(m, &(struct cw_effect){.kind = kind, .job = j});
 }
 
 void cw_emit_attempt(struct cw_model *m, enum cw_effect_kind kind, struct cw_attempt *a)
 {
-    cw_emit(m, &(struct cw_effect){ .kind = kind, .job = a->job, .attempt = a, .node = a->node });
+    cw_emit(m, &(struct cw_effect){.kind = kind, .job = a->job, .attempt = a, .node = a->node});
 }
 
 void cw_emit_cycle(struct cw_model *m)
 {
-    cw_emit(m, &(struct cw_effect){ .kind = CW_EFFECT_RUN_CYCLE });
+    cw_emit(m, &(struct cw_effect){.kind = CW_EFFECT_RUN_CYCLE});
 }
 
-void cw_emit_event(struct cw_model *m, struct cw_job *j, struct cw_attempt *a, struct cw_node *n, uint32_t uid,
-                   const char *event, const char *fmt, ...)
+void cw_emit_event(struct cw_model *m, struct cw_job *j, struct cw_attempt *a, struct cw_node *n,
+                   uint32_t uid, const char *event, const char *fmt, ...)
 {
-    struct cw_effect e = { .kind = CW_EFFECT_EVENT, .job = j, .attempt = a, .node = n, .uid = uid };
+    struct cw_effect e = {.kind = CW_EFFECT_EVENT, .job = j, .attempt = a, .node = n, .uid = uid};
     snprintf(e.event, sizeof(e.event), "%s", event);
     va_list ap;
     va_start(ap, fmt);

@@ -100,8 +100,11 @@ void cw_deps_drain(struct cw_model *m, int64_t now_ns);
 void cw_job_cancel_unmet(struct cw_model *m, struct cw_job *j, int64_t now_ns); /* j is gone afterwards */
 
 /* attempt.c */
+struct cw_attempt *cw_attempt_create(struct cw_job *j, struct cw_node *n, Cw__AttemptRecord *rec); /* takes rec */
 void cw_attempt_quarantine(struct cw_model *m, struct cw_attempt *a, int64_t now_ns); /* patience is over */
 void cw_attempt_ask_kill(struct cw_model *m, struct cw_attempt *a, Cw__Cause why, uint32_t uid, int64_t now_ns);
+int64_t cw_attempt_launch_end(const struct cw_attempt *a);
+int64_t cw_attempt_limit_end(const struct cw_attempt *a); /* RUNNING: its time limit */
 int64_t cw_attempt_patience(const struct cw_attempt *a, int64_t now_ns); /* until when we wait after a kill */
 void cw_attempt_destroy(struct cw_model *m, struct cw_attempt *a);
 

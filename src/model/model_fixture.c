@@ -11,11 +11,11 @@
 #define MAX_REQUEUES 2
 
 static const char *const words[] = {
-    [CW_EFFECT_PUT_JOB] = "put-job",       [CW_EFFECT_PUT_ATTEMPT] = "put-attempt",
-    [CW_EFFECT_PUT_NODE] = "put-node",     [CW_EFFECT_EVENT] = "event",
-    [CW_EFFECT_DONE] = "done",             [CW_EFFECT_SEND_START] = "send-start",
-    [CW_EFFECT_SEND_KILL] = "send-kill",   [CW_EFFECT_SEND_SIGNAL] = "send-signal",
-    [CW_EFFECT_JOB_FINAL] = "final",       [CW_EFFECT_RUN_CYCLE] = "cycle",
+    [CW_EFFECT_PUT_JOB] = "put-job",     [CW_EFFECT_PUT_ATTEMPT] = "put-attempt",
+    [CW_EFFECT_PUT_NODE] = "put-node",   [CW_EFFECT_EVENT] = "event",
+    [CW_EFFECT_DONE] = "done",           [CW_EFFECT_SEND_START] = "send-start",
+    [CW_EFFECT_SEND_KILL] = "send-kill", [CW_EFFECT_SEND_SIGNAL] = "send-signal",
+    [CW_EFFECT_JOB_FINAL] = "final",     [CW_EFFECT_RUN_CYCLE] = "cycle",
 };
 
 static struct cw_buf *row(struct cw_idtable *t, uint64_t key)
@@ -42,29 +42,19 @@ static void on_effect(const struct cw_effect *e, void *arg)
     f->n_effects++;
     cw_buf_addf(&f->trail, "%s%s", f->trail.len > 0 ? " " : "", words[e->kind]);
     switch (e->kind) {
-    case CW_EFFECT_PUT_JOB:
-        cw_job_row(e->job, row(f->jobs, e->job->id));
-        break;
-    case CW_EFFECT_PUT_ATTEMPT:
-        store_attempt(f, e->attempt);
-        break;
-    case CW_EFFECT_EVENT:
-        cw_buf_addf(&f->trail, ":%s", e->event);
-        break;
-    case CW_EFFECT_DONE:
-        f->n_done++;
-        break;
-    case CW_EFFECT_SEND_START:
-        f->n_start++;
-        break;
+    case CW_EFFECT_PUT_JOB: cw_job_row(e->job, row(f->jobs, e->job->id)); break;
+    case CW_EFFECT_PUT_ATTEMPT: store_attempt(f, e->attempt); break;
+    case CW_EFFECT_EVENT: cw_buf_addf(&f->trail, ":%s", e->event); break;
+    case CW_EFFECT_DONE: f->n_done++; break;
+    case CW_EFFECT_SEND_START: f->n_start++; break;
     case CW_EFFECT_JOB_FINAL:
         f->n_final++;
         f->last_final = e->job->id;
         f->last_final_state = e->job->state;
-        snprintf(f->last_reason, sizeof(f->last_reason), "%s", e->job->end_reason != NULL ? e->job->end_reason : "");
+        snprintf(f->last_reason, sizeof(f->last_reason), "%s",
+                 e->job->end_reason != NULL ? e->job->end_reason : "");
         break;
-    default:
-        break;
+    default: break;
     }
 }
 
@@ -111,14 +101,15 @@ void fix_partition(struct fix *f, const struct cw_partition *p)
         abort();
 }
 
-struct cw_node *fix_node(struct fix *f, const char *name, uint32_t cores, uint64_t mem, uint32_t gpus, const char *gpu_model)
+struct cw_node *fix_node(struct fix *f, const char *name, uint32_t cores, uint64_t mem,
+                         uint32_t gpus, const char *gpu_model)
 {
     Cw__NodeRecord rec = CW__NODE_RECORD__INIT;
     Cw__Inventory inv = CW__INVENTORY__INIT;
     Cw__Core *c = cw_xcalloc(cores + 1, sizeof(*c)), **cp = cw_xcalloc(cores + 1, sizeof(*cp));
     uint32_t *pus = cw_xcalloc((size_t)cores * 2 + 1, sizeof(*pus));
     Cw__Gpu *g = cw_xcalloc(gpus + 1, sizeof(*g)), **gp = cw_xcalloc(gpus + 1, sizeof(*gp));
-    char *isolations[] = { (char *)"none", (char *)"cgroup" };
+    char *isolations[] = {(char *)"none", (char *)"cgroup"};
     for (uint32_t i = 0; i < cores; i++) {
         cw__core__init(&c[i]);
         pus[2 * i] = 2 * i;
@@ -159,9 +150,10 @@ struct cw_node *fix_node(struct fix *f, const char *name, uint32_t cores, uint64
     return n;
 }
 
-int fix_try_submit(struct fix *f, const struct fix_job *j, struct cw_job **ret, struct cw_error *err)
+int fix_try_submit(struct fix *f, const struct fix_job *j, struct cw_job **ret,
+                   struct cw_error *err)
 {
-    static const uint8_t hash[32] = { 7 }, key[16] = { 9 };
+    static const uint8_t hash[32] = {7}, key[16] = {9};
     Cw__JobRecord rec = CW__JOB_RECORD__INIT;
     Cw__JobSpec s = CW__JOB_SPEC__INIT;
     Cw__Settings t = CW__SETTINGS__INIT;
@@ -207,8 +199,8 @@ int fix_try_submit(struct fix *f, const struct fix_job *j, struct cw_job **ret, 
     s.dependencies = dp;
     rec.spec = &s;
     rec.owner = &o;
-    rec.payload_hash = (ProtobufCBinaryData){ sizeof(hash), (uint8_t *)hash };
-    rec.request_key = (ProtobufCBinaryData){ sizeof(key), (uint8_t *)key };
+    rec.payload_hash = (ProtobufCBinaryData){sizeof(hash), (uint8_t *)hash};
+    rec.request_key = (ProtobufCBinaryData){sizeof(key), (uint8_t *)key};
     rec.submit_ns = 1000;
     rec.state = CW__STATE__PENDING;
     return cw_model_submit(f->m, &rec, ret, err);
@@ -217,7 +209,7 @@ int fix_try_submit(struct fix *f, const struct fix_job *j, struct cw_job **ret, 
 struct cw_job *fix_submit(struct fix *f, const struct fix_job *j)
 {
     struct cw_job *ret = NULL;
-    struct cw_error err = { 0 };
+    struct cw_error err = {0};
     if (fix_try_submit(f, j, &ret, &err) != 0) {
         fprintf(stderr, "submit: %s\n", err.text);
         abort();
@@ -227,12 +219,12 @@ struct cw_job *fix_submit(struct fix *f, const struct fix_job *j)
 
 struct cw_attempt *fix_grant(struct fix *f, struct cw_job *j, struct cw_node *n, int64_t now_ns)
 {
-    uint64_t ordinal, cores[64] = { 0 };
+    uint64_t ordinal, cores[64] = {0};
     uint64_t mem = j->mem_bytes != 0 ? j->mem_bytes : 1;
     if (!cw_job_next(j, &ordinal) || n->n_free < j->cores || n->mem_free < mem)
         return NULL;
-    struct cw_idset logical = { 0 };
-    struct cw_buf text = { 0 };
+    struct cw_idset logical = {0};
+    struct cw_buf text = {0};
     for (uint32_t i = 0, left = j->cores; i < n->n_cores && left > 0; i++) {
         if (((n->core_free[i / 64] >> (i % 64)) & 1) == 0)
             continue;
@@ -263,7 +255,8 @@ int fix_started(struct fix *f, uint64_t id, uint32_t attempt, int64_t now_ns)
     return cw_model_started(f->m, &s, now_ns);
 }
 
-int fix_ended(struct fix *f, uint64_t id, uint32_t attempt, Cw__Cause cause, uint32_t code, bool empty, int64_t now_ns)
+int fix_ended(struct fix *f, uint64_t id, uint32_t attempt, Cw__Cause cause, uint32_t code,
+              bool empty, int64_t now_ns)
 {
     Cw__TaskKey key = CW__TASK_KEY__INIT;
     Cw__TaskEnd e = CW__TASK_END__INIT;
@@ -282,9 +275,12 @@ int fix_ended(struct fix *f, uint64_t id, uint32_t attempt, Cw__Cause cause, uin
     return cw_model_ended(f->m, &e, now_ns, MAX_REQUEUES);
 }
 
-/* ---- restoring and comparing ------------------------------------------------------------------------------ */
+/* ---- restoring and comparing ----------------------------------------------------------------- */
 
-struct keys { uint64_t *v; size_t n; };
+struct keys {
+    uint64_t *v;
+    size_t n;
+};
 
 static bool add_key(uint64_t key, void *value, void *arg)
 {
@@ -302,7 +298,7 @@ static int by_value(const void *pa, const void *pb)
 
 static struct keys sorted(struct cw_idtable *t)
 {
-    struct keys k = { .v = cw_xcalloc(cw_idtable_count(t) + 1, sizeof(*k.v)) };
+    struct keys k = {.v = cw_xcalloc(cw_idtable_count(t) + 1, sizeof(*k.v))};
     cw_idtable_each(t, add_key, &k);
     qsort(k.v, k.n, sizeof(*k.v), by_value);
     return k;
@@ -310,7 +306,7 @@ static struct keys sorted(struct cw_idtable *t)
 
 static void restore_rows(const struct fix *f, struct fix *ret)
 {
-    struct cw_error err = { 0 };
+    struct cw_error err = {0};
     struct keys k = sorted(f->jobs);
     for (size_t i = 0; i < k.n; i++) {
         struct cw_buf *b = cw_idtable_find(f->jobs, k.v[i]);
@@ -357,7 +353,11 @@ void fix_restore(const struct fix *f, struct fix *ret)
         cw_model_set_next_id(ret->m, cw_model_next_id(f->m)); /* the owner stores it */
 }
 
-struct other { struct cw_model *m; struct cw_buf *ret; size_t n; };
+struct other {
+    struct cw_model *m;
+    struct cw_buf *ret;
+    size_t n;
+};
 
 static bool same_job(struct cw_job *j, void *arg)
 {
@@ -368,13 +368,15 @@ static bool same_job(struct cw_job *j, void *arg)
         cw_buf_addf(o->ret, "job %llu is only in one", (unsigned long long)j->id);
         return false;
     }
-    struct cw_buf a = { 0 }, b = { 0 };
+    struct cw_buf a = {0}, b = {0};
     cw_job_row(j, &a);
     cw_job_row(k, &b);
     bool same = a.len == b.len && memcmp(a.data, b.data, a.len) == 0 && j->parked == k->parked &&
-                (j->in_queue.next == NULL) == (k->in_queue.next == NULL) && j->time_limit_s == k->time_limit_s;
+                (j->in_queue.next == NULL) == (k->in_queue.next == NULL) &&
+                j->time_limit_s == k->time_limit_s;
     if (!same)
-        cw_buf_addf(o->ret, "job %llu differs (%s, %s)", (unsigned long long)j->id, cw_state_name(j->state), cw_state_name(k->state));
+        cw_buf_addf(o->ret, "job %llu differs (%s, %s)", (unsigned long long)j->id,
+                    cw_state_name(j->state), cw_state_name(k->state));
     cw_buf_fini(&a);
     cw_buf_fini(&b);
     return same;
@@ -382,7 +384,8 @@ static bool same_job(struct cw_job *j, void *arg)
 
 static bool same_node(const struct cw_node *a, const struct cw_node *b, struct cw_buf *ret)
 {
-    if (a->words == b->words && memcmp(a->core_free, b->core_free, a->words * sizeof(uint64_t)) == 0 &&
+    if (a->words == b->words &&
+        memcmp(a->core_free, b->core_free, a->words * sizeof(uint64_t)) == 0 &&
         a->mem_used == b->mem_used && a->gpu_free == b->gpu_free && a->n_free == b->n_free)
         return true;
     cw_buf_addf(ret, "ledger of node %s differs", a->name);
@@ -391,7 +394,7 @@ static bool same_node(const struct cw_node *a, const struct cw_node *b, struct c
 
 bool fix_same(struct fix *a, struct fix *b, struct cw_buf *ret)
 {
-    struct other o = { .m = b->m, .ret = ret };
+    struct other o = {.m = b->m, .ret = ret};
     cw_model_each_job(a->m, same_job, &o);
     for (uint32_t i = 0; i < cw_model_n_nodes(a->m); i++)
         if (!same_node(cw_model_node_at(a->m, i), cw_model_node_at(b->m, i), ret))

@@ -1,6 +1,7 @@
-/* Random steps, also stale, doubled and senseless ones. After each the ledger is recomputed; now and then a
- * second model is made from the rows that a store would hold and must be the same, and takes over. Every
- * (element, attempt) starts once; at the end everything is drained and every core is free. */
+/* Random steps, also stale, doubled and senseless ones. After each the ledger is recomputed; now
+ * and then a second model is made from the rows that a store would hold and must be the same, and
+ * takes over. Every (element, attempt) starts once; at the end everything is drained and every core
+ * is free. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -31,7 +32,10 @@ static uint64_t rnd(struct walk *w, uint64_t below)
     return (w->seed >> 11) % below;
 }
 
-struct pick { uint64_t at; struct cw_job *job; };
+struct pick {
+    uint64_t at;
+    struct cw_job *job;
+};
 
 static bool pick_one(struct cw_job *j, void *arg)
 {
@@ -45,7 +49,7 @@ static struct cw_job *any_job(struct walk *w)
     size_t n = cw_model_n_jobs(w->f->m);
     if (n == 0)
         return NULL;
-    struct pick p = { .at = rnd(w, n) };
+    struct pick p = {.at = rnd(w, n)};
     cw_model_each_job(w->f->m, pick_one, &p);
     return p.job;
 }
@@ -66,9 +70,11 @@ static struct cw_attempt *any_attempt(struct walk *w)
 
 static void step_submit(struct walk *w)
 {
-    static const char *const arrays[] = { NULL, NULL, "0-5", "1-3,7,9-20:3", "0-999999" };
+    static const char *const arrays[] = {NULL, NULL, "0-5", "1-3,7,9-20:3", "0-999999"};
     struct cw_job *pred = any_job(w), *ret;
-    uint64_t pred_id = pred == NULL ? 0 : rnd(w, 2) ? pred->id : cw_job_element_id(pred, rnd(w, pred->count));
+    uint64_t pred_id = pred == NULL ? 0
+                       : rnd(w, 2)  ? pred->id
+                                    : cw_job_element_id(pred, rnd(w, pred->count));
     struct fix_job j = {
         .array = arrays[rnd(w, rnd(w, 20) == 0 ? 5 : 4)],
         .cores = 1 + (uint32_t)rnd(w, 3),
@@ -105,7 +111,7 @@ static void step_grant(struct walk *w)
 
 static void step_report(struct walk *w)
 {
-    static const Cw__Cause causes[] = { 1, 1, 1, 2, 3, 4, 5, 6, 7, 8 };
+    static const Cw__Cause causes[] = {1, 1, 1, 2, 3, 4, 5, 6, 7, 8};
     struct cw_attempt *a = any_attempt(w);
     if (a == NULL)
         return;
@@ -117,7 +123,10 @@ static void step_report(struct walk *w)
     int r = 0;
     switch (rnd(w, 4)) {
     case 0: r = fix_started(w->f, id, attempt, w->now - (int64_t)rnd(w, 5 * NS)); break;
-    case 1: r = fix_ended(w->f, id, attempt, causes[rnd(w, 10)], (uint32_t)rnd(w, 3), rnd(w, 3) != 0, w->now); break;
+    case 1:
+        r = fix_ended(w->f, id, attempt, causes[rnd(w, 10)], (uint32_t)rnd(w, 3), rnd(w, 3) != 0,
+                      w->now);
+        break;
     case 2: r = cw_model_emptied(w->f->m, id, attempt, w->now); break;
     default: cw_model_lost(w->f->m, a, "lost", rnd(w, 2), w->now, 2); return;
     }
@@ -132,11 +141,12 @@ static void step_control(struct walk *w)
     struct cw_job *j = any_job(w);
     if (j == NULL)
         return;
-    struct cw_idset some = { 0 };
+    struct cw_idset some = {0};
     cw_idset_add(&some, rnd(w, 8), 8 + rnd(w, 8));
     switch (rnd(w, 6)) {
     case 0: cw_model_cancel(w->f->m, j, NULL, 7, w->now); break;
-    case 1: case 2: cw_model_cancel(w->f->m, j, &some, 7, w->now); break;
+    case 1:
+    case 2: cw_model_cancel(w->f->m, j, &some, 7, w->now); break;
     case 3: cw_model_signal(w->f->m, j, NULL, 10); break;
     default: cw_model_hold(w->f->m, j, rnd(w, 3) == 0, 7, w->now); break;
     }
@@ -152,11 +162,12 @@ static void step_node(struct walk *w)
         cw_model_node_drain(w->f->m, n, rnd(w, 2), "why", 7, w->now);
 }
 
-/* The daemon dies and comes back: the second model goes on in place of the first, over the same rows. */
+/* The daemon dies and comes back: the second model goes on in place of the first, over the same
+ * rows. */
 static void step_restart(struct walk *w)
 {
     struct fix *g = cw_xmalloc(sizeof(*g));
-    cw_autobuf struct cw_buf b = { 0 };
+    cw_autobuf struct cw_buf b = {0};
     fix_restore(w->f, g);
     if (!fix_same(w->f, g, &b) || cw_model_selfcheck(g->m, &b) != 0)
         fail_msg("after restart: %s", cw_buf_str(&b));
@@ -167,7 +178,7 @@ static void step_restart(struct walk *w)
 
 static void check(struct walk *w, uint64_t i)
 {
-    cw_autobuf struct cw_buf b = { 0 };
+    cw_autobuf struct cw_buf b = {0};
     if (cw_model_selfcheck(w->f->m, &b) != 0)
         fail_msg("step %llu: %s", (unsigned long long)i, cw_buf_str(&b));
 }
@@ -192,7 +203,8 @@ static void drain(struct walk *w)
                 if (!cw_state_terminal(a->state))
                     break;
             }
-            assert_int_equal(fix_ended(w->f, a->id, a->attempt, CW__CAUSE__CAUSE_CANCEL, 0, true, w->now), 0);
+            assert_int_equal(
+                fix_ended(w->f, a->id, a->attempt, CW__CAUSE__CAUSE_CANCEL, 0, true, w->now), 0);
         }
     }
     for (uint32_t i = 0; i < cw_model_n_nodes(w->f->m); i++) {
@@ -208,11 +220,12 @@ static void drain(struct walk *w)
 
 static void walk(uint64_t seed, uint64_t steps)
 {
-    struct walk w = { .seed = seed * 2654435761u + 1, .now = 1000 * NS };
+    struct walk w = {.seed = seed * 2654435761u + 1, .now = 1000 * NS};
     w.f = cw_xmalloc(sizeof(*w.f));
     fix_init(w.f);
     w.started = cw_idtable_create();
-    fix_partition(w.f, &(struct cw_partition){ .name = "main", .is_default = true, .all_nodes = true });
+    fix_partition(w.f,
+                  &(struct cw_partition){.name = "main", .is_default = true, .all_nodes = true});
     fix_node(w.f, "n1", 4, 1000, 0, NULL);
     fix_node(w.f, "n2", 8, 1000, 0, NULL);
     fix_node(w.f, "n3", 70, 1000, 0, NULL);
@@ -238,7 +251,8 @@ static void walk(uint64_t seed, uint64_t steps)
     }
     drain(&w);
     check(&w, steps);
-    print_message("# seed %llu: %llu starts\n", (unsigned long long)seed, (unsigned long long)w.n_started);
+    print_message("# seed %llu: %llu starts\n", (unsigned long long)seed,
+                  (unsigned long long)w.n_started);
     assert_true(w.n_started > steps / 20);
     cw_idtable_destroy(w.started);
     fix_fini(w.f);

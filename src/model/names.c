@@ -1,12 +1,15 @@
-/* Interned text: job, user, node and partition names are stored once, counted. 100,000 jobs of one user
- * share one string; what nobody uses any more is freed. Test: job_test.c. */
+/* Interned text: job, user, node and partition names are stored once, counted. 100,000 jobs of one
+ * user share one string; what nobody uses any more is freed. Test: job_test.c. */
 #include "model/model.h"
 
 #include <string.h>
 
 #include "base/mem.h"
 
-struct cw_name { uint32_t refs; char text[]; };
+struct cw_name {
+    uint32_t refs;
+    char text[];
+};
 
 const char *cw_names_get(struct cw_model *m, const char *text)
 {

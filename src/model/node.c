@@ -1,5 +1,5 @@
-/* Nodes in memory: made from stored rows and from what the node daemon says of itself, up or down, drained
- * or not. The ledger is in ledger.c. Test: node_test.c. */
+/* Nodes in memory: made from stored rows and from what the node daemon says of itself, up or down,
+ * drained or not. The ledger is in ledger.c. Test: node_test.c. */
 #include "model/model.h"
 
 #include <string.h>
@@ -62,8 +62,12 @@ static void build_shape(struct cw_node *n)
 {
     const Cw__Inventory *inv = n->rec->inventory;
     drop_shape(n);
-    n->n_cores = inv == NULL ? 0 : inv->n_cores > NODE_MAX_CORES ? NODE_MAX_CORES : (uint32_t)inv->n_cores;
-    n->gpus_total = inv == NULL ? 0 : inv->n_gpus > NODE_MAX_GPUS ? NODE_MAX_GPUS : (uint32_t)inv->n_gpus;
+    n->n_cores = inv == NULL                     ? 0
+                 : inv->n_cores > NODE_MAX_CORES ? NODE_MAX_CORES
+                                                 : (uint32_t)inv->n_cores;
+    n->gpus_total = inv == NULL                   ? 0
+                    : inv->n_gpus > NODE_MAX_GPUS ? NODE_MAX_GPUS
+                                                  : (uint32_t)inv->n_gpus;
     n->words = (n->n_cores + 63) / 64;
     n->mem_total = inv == NULL ? 0 : inv->mem_bytes;
     size_t k = n->n_cores > 0 ? n->n_cores : 1;
@@ -86,8 +90,12 @@ static Cw__NodeRecord *copy_record(const Cw__NodeRecord *rec)
     return cw__node_record__unpack(NULL, cw__node_record__pack(rec, p), p);
 }
 
-#define MOVE(to, from, field) \
-    do { __typeof__((to)->field) move_v = (to)->field; (to)->field = (from)->field; (from)->field = move_v; } while (0)
+#define MOVE(to, from, field)                         \
+    do {                                              \
+        __typeof__((to)->field) move_v = (to)->field; \
+        (to)->field = (from)->field;                  \
+        (from)->field = move_v;                       \
+    } while (0)
 
 /* What a node says of itself does not touch what the administrator said of it. */
 static void keep_from_old(Cw__NodeRecord *now, Cw__NodeRecord *old)
@@ -103,7 +111,8 @@ static void keep_from_old(Cw__NodeRecord *now, Cw__NodeRecord *old)
         MOVE(now, old, inventory);
 }
 
-struct cw_node *cw_model_node_set(struct cw_model *m, const Cw__NodeRecord *rec, bool store, int64_t now_ns)
+struct cw_node *cw_model_node_set(struct cw_model *m, const Cw__NodeRecord *rec, bool store,
+                                  int64_t now_ns)
 {
     struct cw_node *n = cw_model_node(m, rec->name);
     Cw__NodeRecord *copy = copy_record(rec);
@@ -118,7 +127,7 @@ struct cw_node *cw_model_node_set(struct cw_model *m, const Cw__NodeRecord *rec,
     if (now_ns > n->last_seen_ns)
         n->last_seen_ns = now_ns;
     if (store)
-        cw_emit(m, &(struct cw_effect){ .kind = CW_EFFECT_PUT_NODE, .node = n });
+        cw_emit(m, &(struct cw_effect){.kind = CW_EFFECT_PUT_NODE, .node = n});
     if (n->up)
         cw_emit_cycle(m);
     return n;
@@ -138,7 +147,8 @@ void cw_model_node_up(struct cw_model *m, struct cw_node *n, bool up, int64_t no
         cw_emit_cycle(m);
 }
 
-void cw_model_node_drain(struct cw_model *m, struct cw_node *n, bool drain, const char *reason, uint32_t uid, int64_t now_ns)
+void cw_model_node_drain(struct cw_model *m, struct cw_node *n, bool drain, const char *reason,
+                         uint32_t uid, int64_t now_ns)
 {
     Cw__NodeRecord *r = n->rec;
     free(r->drain_reason);
@@ -148,8 +158,10 @@ void cw_model_node_drain(struct cw_model *m, struct cw_node *n, bool drain, cons
     r->has_drain_uid = r->has_drain_ns = drain;
     r->drain_uid = uid;
     r->drain_ns = now_ns;
-    cw_emit(m, &(struct cw_effect){ .kind = CW_EFFECT_PUT_NODE, .node = n });
-    cw_emit_event(m, NULL, NULL, n, uid, drain ? "node-drain" : "node-resume", "%s", reason != NULL ? reason : "");
+    cw_emit(m, &(struct cw_effect){.kind = CW_EFFECT_PUT_NODE, .node = n});
+    cw_emit_event(m, NULL, NULL, n, uid, drain ? "node-drain" : "node-resume", "%s",
+                  reason != NULL ? reason : "");
+    n->launch_faults = 0;
     if (!drain)
         cw_emit_cycle(m);
 }

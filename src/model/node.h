@@ -13,6 +13,9 @@ struct cw_node {
     bool up;                   /* session stands */
     bool lost;                 /* silent beyond node_lost; attempts were given up */
     int64_t last_seen_ns;
+    uint32_t launch_faults;    /* in a row, since something started here: the scheduler takes it last */
+    bool faults_of_several;    /* of more than one job */
+    uint64_t fault_job;
     uint32_t n_cores, words;
     uint64_t *core_free;       /* ledger: set bits are free */
     uint64_t mem_total, mem_free, mem_used; /* free 0 when more is charged than there is */

@@ -9,11 +9,12 @@
 
 #include "model/model_fixture.h"
 
-static const struct cw_partition main_part = { .name = "main", .is_default = true, .all_nodes = true };
+static const struct cw_partition main_part = {
+    .name = "main", .is_default = true, .all_nodes = true};
 
 static void assert_sound(struct fix *f)
 {
-    struct cw_buf b = { 0 };
+    struct cw_buf b = {0};
     if (cw_model_selfcheck(f->m, &b) != 0)
         fail_msg("%s", cw_buf_str(&b));
     cw_buf_fini(&b);
@@ -26,14 +27,15 @@ static void a_changed_inventory_keeps_what_is_charged(void **state)
     fix_init(&f);
     fix_partition(&f, &main_part);
     struct cw_node *n = fix_node(&f, "n1", 4, 1000, 0, NULL);
-    struct cw_job *j = fix_submit(&f, &(struct fix_job){ .cores = 3, .mem_bytes = 600 });
+    struct cw_job *j = fix_submit(&f, &(struct fix_job){.cores = 3, .mem_bytes = 600});
     fix_grant(&f, j, n, 5);
     assert_int_equal(n->mem_free, 400);
     assert_ptr_equal(fix_node(&f, "n1", 70, 2000, 0, NULL), n);
     assert_int_equal(n->n_free, 67);
     assert_int_equal(n->mem_free, 1400);
     assert_sound(&f);
-    fix_node(&f, "n1", 2, 500, 0, NULL); /* two of its cores are gone, more memory is charged than there is */
+    fix_node(&f, "n1", 2, 500, 0,
+             NULL); /* two of its cores are gone, more memory is charged than there is */
     assert_int_equal(n->n_free, 0);
     assert_int_equal(n->mem_free, 0);
     assert_sound(&f);
@@ -96,16 +98,18 @@ static void partitions_name_their_nodes_and_one_is_the_default(void **state)
     struct cw_strtable *names = cw_strtable_create();
     char n2[] = "n2";
     cw_strtable_set(names, n2, n2);
-    fix_partition(&f, &(struct cw_partition){ .name = "small", .nodes = names });
+    fix_partition(&f, &(struct cw_partition){.name = "small", .nodes = names});
     cw_strtable_destroy(names);
     n2[0] = 'x'; /* copied: the caller's text may go */
-    assert_string_equal(cw_model_partition_find(f.m, NULL)->name, "small"); /* the first, without a default */
+    assert_string_equal(cw_model_partition_find(f.m, NULL)->name,
+                        "small"); /* the first, without a default */
     fix_partition(&f, &main_part);
     assert_string_equal(cw_model_partition_find(f.m, NULL)->name, "main");
     assert_int_equal(cw_model_partition_add(f.m, &main_part), -EEXIST);
     assert_null(cw_model_partition_find(f.m, "gone"));
     assert_null(cw_model_partition(f.m, UINT16_MAX));
-    struct cw_node *a = fix_node(&f, "n1", 4, 1000, 0, NULL), *b = fix_node(&f, "n2", 4, 1000, 0, NULL);
+    struct cw_node *a = fix_node(&f, "n1", 4, 1000, 0, NULL),
+                   *b = fix_node(&f, "n2", 4, 1000, 0, NULL);
     const struct cw_partition *small = cw_model_partition_find(f.m, "small");
     assert_false(cw_partition_has(small, a));
     assert_true(cw_partition_has(small, b));
@@ -123,7 +127,7 @@ static void an_attempt_of_an_unknown_node_makes_that_node(void **state)
     fix_init(&f);
     fix_partition(&f, &main_part);
     struct cw_node *n = fix_node(&f, "n1", 4, 1000, 0, NULL);
-    struct cw_job *j = fix_submit(&f, &(struct fix_job){ .cores = 2 });
+    struct cw_job *j = fix_submit(&f, &(struct fix_job){.cores = 2});
     struct cw_attempt *a = fix_grant(&f, j, n, 5);
     struct fix g;
     fix_init(&g);
@@ -149,13 +153,14 @@ static void the_selfcheck_finds_a_wrong_ledger(void **state)
     fix_init(&f);
     fix_partition(&f, &main_part);
     struct cw_node *n = fix_node(&f, "n1", 4, 1000, 0, NULL);
-    fix_grant(&f, fix_submit(&f, &(struct fix_job){ 0 }), n, 5);
+    fix_grant(&f, fix_submit(&f, &(struct fix_job){0}), n, 5);
     assert_sound(&f);
-    struct cw_buf b = { 0 };
+    struct cw_buf b = {0};
     n->core_free[0] |= 1;
     n->mem_used += 5;
     assert_int_equal(cw_model_selfcheck(f.m, &b), 3);
-    assert_non_null(strstr(cw_buf_str(&b), "node n1: core 0 is free in the ledger, the rows say otherwise"));
+    assert_non_null(
+        strstr(cw_buf_str(&b), "node n1: core 0 is free in the ledger, the rows say otherwise"));
     n->core_free[0] &= ~UINT64_C(1);
     n->mem_used -= 5;
     cw_buf_fini(&b);

@@ -1,5 +1,5 @@
-/* Partitions: a named set of nodes with defaults. They come from the configuration before any job; a job
- * refers to its partition by index, never by pointer, so that one that vanished is a value
+/* Partitions: a named set of nodes with defaults. They come from the configuration before any job;
+ * a job refers to its partition by index, never by pointer, so that one that vanished is a value
  * (UINT16_MAX) and not a crash. Test: node_test.c. */
 #include "model/model.h"
 
@@ -35,7 +35,7 @@ int cw_model_partition_add(struct cw_model *m, const struct cw_partition *p)
         return -ENOSPC;
     m->parts = cw_xrealloc(m->parts, (size_t)m->n_parts + 1, sizeof(*m->parts));
     struct cw_partslot *s = &m->parts[m->n_parts];
-    *s = (struct cw_partslot){ .part = *p };
+    *s = (struct cw_partslot){.part = *p};
     s->part.index = m->n_parts++;
     s->part.name = cw_names_get(m, p->name);
     s->part.isolation = cw_names_get(m, p->isolation);

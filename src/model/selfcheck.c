@@ -1,7 +1,7 @@
-/* Recomputes what the steps keep up to date and reports every difference: the ledger of each node from the
- * grants in the attempts' records, the counters of each array from its sets and attempts, who is in the
- * queue. A difference is our bug; the owner logs it loudly. Test: model_random_test.c calls it after
- * every step. */
+/* Recomputes what the steps keep up to date and reports every difference: the ledger of each node
+ * from the grants in the attempts' records, the counters of each array from its sets and attempts,
+ * who is in the queue. A difference is our bug; the owner logs it loudly. Test: model_random_test.c
+ * calls it after every step. */
 #include "model/model.h"
 
 #include <string.h>
@@ -16,21 +16,24 @@ struct check {
     uint64_t n_attempts, n_queued;
 };
 
-#define DIFFERS(c, ...) \
-    do { \
-        (c)->n++; \
+#define DIFFERS(c, ...)                     \
+    do {                                    \
+        (c)->n++;                           \
         cw_buf_addf((c)->out, __VA_ARGS__); \
-        cw_buf_add_str((c)->out, "\n"); \
+        cw_buf_add_str((c)->out, "\n");     \
     } while (0)
 
-/* ---- nodes ---------------------------------------------------------------------------------------------- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
-struct tally { uint64_t *cores, gpus, mem; };
+struct tally {
+    uint64_t *cores, gpus, mem;
+};
 
-static void tally_attempt(struct check *c, const struct cw_node *n, const struct cw_attempt *a, struct tally *t)
+static void tally_attempt(struct check *c, const struct cw_node *n, const struct cw_attempt *a,
+                          struct tally *t)
 {
     unsigned long long id = a->id;
-    struct cw_idset set = { 0 };
+    struct cw_idset set = {0};
     const char *text = a->rec->grant->cores;
     if (cw_idset_parse(text, strlen(text), UINT32_MAX, &set, NULL) < 0)
         DIFFERS(c, "attempt %llu:%u: cores \"%s\" do not parse", id, a->attempt, text);
@@ -39,8 +42,8 @@ static void tally_attempt(struct check *c, const struct cw_node *n, const struct
         if (!cw_idset_has(&set, n->rec->inventory->cores[i]->logical))
             continue;
         if (t->cores[i / 64] & bit)
-            DIFFERS(c, "node %s: core %u is charged twice, also to %llu:%u", n->name, n->rec->inventory->cores[i]->logical,
-                    id, a->attempt);
+            DIFFERS(c, "node %s: core %u is charged twice, also to %llu:%u", n->name,
+                    n->rec->inventory->cores[i]->logical, id, a->attempt);
         t->cores[i / 64] |= bit;
     }
     cw_idset_fini(&set);
@@ -57,7 +60,7 @@ static void tally_attempt(struct check *c, const struct cw_node *n, const struct
 
 static void check_node(struct check *c, const struct cw_node *n)
 {
-    struct tally t = { .cores = cw_xcalloc(n->words + 1, sizeof(uint64_t)) };
+    struct tally t = {.cores = cw_xcalloc(n->words + 1, sizeof(uint64_t))};
     cw_list_each(pos, &n->attempts)
         tally_attempt(c, n, cw_list_entry(pos, struct cw_attempt, on_node), &t);
     uint32_t n_free = 0;
@@ -65,19 +68,20 @@ static void check_node(struct check *c, const struct cw_node *n)
         bool is_free = (n->core_free[i / 64] >> (i % 64)) & 1;
         n_free += is_free;
         if (is_free == ((t.cores[i / 64] >> (i % 64)) & 1))
-            DIFFERS(c, "node %s: core %u is %s in the ledger, the rows say otherwise", n->name, i, is_free ? "free" : "taken");
+            DIFFERS(c, "node %s: core %u is %s in the ledger, the rows say otherwise", n->name, i,
+                    is_free ? "free" : "taken");
     }
     if (n_free != n->n_free)
         DIFFERS(c, "node %s: %u cores are free, the count says %u", n->name, n_free, n->n_free);
     if (t.mem != n->mem_used)
-        DIFFERS(c, "node %s: memory in use %llu, the rows say %llu", n->name, (unsigned long long)n->mem_used,
-                (unsigned long long)t.mem);
+        DIFFERS(c, "node %s: memory in use %llu, the rows say %llu", n->name,
+                (unsigned long long)n->mem_used, (unsigned long long)t.mem);
     if ((n->gpu_free & t.gpus) != 0)
         DIFFERS(c, "node %s: a charged GPU is free", n->name);
     free(t.cores);
 }
 
-/* ---- jobs ----------------------------------------------------------------------------------------------- */
+/* ---- jobs ------------------------------------------------------------------------------------ */
 
 static void check_array(struct check *c, const struct cw_job *j)
 {
@@ -89,14 +93,16 @@ static void check_array(struct check *c, const struct cw_job *j)
         running += t->state == CW__STATE__RUNNING;
         back += t->requeue;
     }
-    uint64_t sum = cw_idset_count(&a->pending) + live + back + a->n_completed + a->n_failed + a->n_cancelled;
+    uint64_t sum =
+        cw_idset_count(&a->pending) + live + back + a->n_completed + a->n_failed + a->n_cancelled;
     if (live != a->n_live || running != a->n_running || back != a->n_held_back)
-        DIFFERS(c, "job %llu: live/running/held back %llu/%llu/%llu, counted %llu/%llu/%llu", (unsigned long long)j->id,
-                (unsigned long long)a->n_live, (unsigned long long)a->n_running, (unsigned long long)a->n_held_back,
+        DIFFERS(c, "job %llu: live/running/held back %llu/%llu/%llu, counted %llu/%llu/%llu",
+                (unsigned long long)j->id, (unsigned long long)a->n_live,
+                (unsigned long long)a->n_running, (unsigned long long)a->n_held_back,
                 (unsigned long long)live, (unsigned long long)running, (unsigned long long)back);
     if (sum != j->count)
-        DIFFERS(c, "job %llu: %llu of %llu elements are accounted for", (unsigned long long)j->id, (unsigned long long)sum,
-                (unsigned long long)j->count);
+        DIFFERS(c, "job %llu: %llu of %llu elements are accounted for", (unsigned long long)j->id,
+                (unsigned long long)sum, (unsigned long long)j->count);
 }
 
 static bool check_job(struct cw_job *j, void *arg)
@@ -105,8 +111,8 @@ static bool check_job(struct cw_job *j, void *arg)
     uint64_t ordinal;
     bool waits = cw_job_next(j, &ordinal);
     if (waits != (j->in_queue.next != NULL))
-        DIFFERS(c, "job %llu %s but is %s a queue", (unsigned long long)j->id, waits ? "waits" : "does not wait",
-                waits ? "not in" : "in");
+        DIFFERS(c, "job %llu %s but is %s a queue", (unsigned long long)j->id,
+                waits ? "waits" : "does not wait", waits ? "not in" : "in");
     if (waits && j->parked != (j->held || j->deps != NULL || j->partition == UINT16_MAX))
         DIFFERS(c, "job %llu is in the wrong queue", (unsigned long long)j->id);
     if (waits && cw_job_reason(j) == CW_REASON_NONE)
@@ -129,14 +135,16 @@ static uint64_t list_length(const struct cw_list *l)
 
 int cw_model_selfcheck(struct cw_model *m, struct cw_buf *ret)
 {
-    struct check c = { .m = m, .out = ret };
+    struct check c = {.m = m, .out = ret};
     for (uint32_t i = 0; i < m->n_nodes; i++)
         check_node(&c, m->nodes[i]);
     cw_model_each_job(m, check_job, &c);
     if (c.n_attempts != cw_idtable_count(m->attempts))
-        DIFFERS(&c, "%llu attempts are charged, %zu are known", (unsigned long long)c.n_attempts, cw_idtable_count(m->attempts));
+        DIFFERS(&c, "%llu attempts are charged, %zu are known", (unsigned long long)c.n_attempts,
+                cw_idtable_count(m->attempts));
     uint64_t listed = list_length(&m->queue) + list_length(&m->parked);
     if (listed != c.n_queued)
-        DIFFERS(&c, "%llu jobs wait, %llu are in the queues", (unsigned long long)c.n_queued, (unsigned long long)listed);
+        DIFFERS(&c, "%llu jobs wait, %llu are in the queues", (unsigned long long)c.n_queued,
+                (unsigned long long)listed);
     return c.n;
 }

@@ -1,6 +1,7 @@
-/* Why a job waits, in sentences with numbers: every rule that blocks it now, not only the first that the last
- * pass met. Computed when asked, from the same terms that the pass uses. Order: what the job itself
- * waits for, what the nodes lack, when that may change, what would fit, its place. Test: pass_test.c. */
+/* Why a job waits, in sentences with numbers: every rule that blocks it now, not only the first
+ * that the last pass met. Computed when asked, from the same terms that the pass uses. Order: what
+ * the job itself waits for, what the nodes lack, when that may change, what would fit, its place.
+ * Test: pass_test.c. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -13,11 +14,13 @@
 
 #define ADD(out, ...) cw_strv_add_take((out), cw_xasprintf(__VA_ARGS__))
 
-/* ---- the job's own reasons -------------------------------------------------------------------------------- */
+/* ---- the job's own reasons ------------------------------------------------------------------- */
 
 static const char *dep_word(Cw__DependencyKind k)
 {
-    return k == CW__DEPENDENCY_KIND__AFTEROK ? "afterok" : k == CW__DEPENDENCY_KIND__AFTERANY ? "afterany" : "afternotok";
+    return k == CW__DEPENDENCY_KIND__AFTEROK    ? "afterok"
+           : k == CW__DEPENDENCY_KIND__AFTERANY ? "afterany"
+                                                : "afternotok";
 }
 
 static void add_dependency(struct cw_model *m, const Cw__Dependency *d, struct cw_strv *out)
@@ -27,8 +30,10 @@ static void add_dependency(struct cw_model *m, const Cw__Dependency *d, struct c
     if (pred == NULL)
         ADD(out, "waits for %s:%" PRIu64 ", which is not live", dep_word(d->kind), d->job_id);
     else if (pred->is_array && pred->id == d->job_id)
-        ADD(out, "waits for %s:%" PRIu64 ": %" PRIu64 " of its %" PRIu64 " elements have ended", dep_word(d->kind), d->job_id,
-            pred->array->n_completed + pred->array->n_failed + pred->array->n_cancelled, pred->count);
+        ADD(out, "waits for %s:%" PRIu64 ": %" PRIu64 " of its %" PRIu64 " elements have ended",
+            dep_word(d->kind), d->job_id,
+            pred->array->n_completed + pred->array->n_failed + pred->array->n_cancelled,
+            pred->count);
     else
         ADD(out, "waits for %s:%" PRIu64 ", which is %s", dep_word(d->kind), d->job_id,
             a != NULL ? cw_state_name(a->state) : "PENDING");
@@ -46,30 +51,47 @@ static void add_own(struct cw_model *m, const struct cw_job *j, struct cw_strv *
         cw__job_record__free_unpacked(r, NULL);
     }
     if (j->is_array && j->throttle != 0 && j->array->n_live >= j->throttle)
-        ADD(out, "the array's own limit: %" PRIu64 " of %u elements at once are live", j->array->n_live, j->throttle);
+        ADD(out, "the array's own limit: %" PRIu64 " of %u elements at once are live",
+            j->array->n_live, j->throttle);
     cw_list_each(pos, &j->attempts) {
         const struct cw_attempt *a = cw_list_entry(pos, struct cw_attempt, on_job);
         if (a->requeue)
-            ADD(out, "element %" PRIu64 " starts again when node %s proves that nothing of attempt %u is left", a->id,
-                a->node->name, a->attempt);
+            ADD(out,
+                "element %" PRIu64
+                " starts again when node %s proves that nothing of attempt %u is left",
+                a->id, a->node->name, a->attempt);
     }
 }
 
-/* ---- the nodes -------------------------------------------------------------------------------------------- */
+/* ---- the nodes ------------------------------------------------------------------------------- */
 
 struct survey {
     uint32_t members, down, drained, unfit, busy, fit;
-    const struct cw_node *freest;      /* of the busy ones: most free cores */
+    const struct cw_node *freest; /* of the busy ones: most free cores */
     const struct cw_node *drained_one;
-    int64_t soonest_ns;                /* when the first busy node has room, by time limits; INT64_MAX: unknown */
+    int64_t soonest_ns; /* when the first busy node has room, by time limits; INT64_MAX: unknown */
     const struct cw_node *soonest;
-    uint64_t until_id;                 /* the attempt whose end makes the room */
+    uint64_t until_id; /* the attempt whose end makes the room */
 };
 
-static int by_deadline(const void *pa, const void *pb)
+struct ending {
+    const struct cw_attempt *a;
+    int64_t end_ns;
+};
+
+/* When its time limit ends it at the latest; INT64_MAX: nobody knows. */
+static int64_t end_of(const struct cw_attempt *a)
 {
-    const struct cw_attempt *a = *(struct cw_attempt *const *)pa, *b = *(struct cw_attempt *const *)pb;
-    return a->deadline_ns < b->deadline_ns ? -1 : a->deadline_ns > b->deadline_ns;
+    int64_t start_ns = a->rec->has_start_ns ? a->rec->start_ns : a->rec->grant_ns;
+    if (a->job == NULL || a->job->time_limit_s > (uint64_t)((INT64_MAX - start_ns) / CW_NS_PER_S))
+        return INT64_MAX;
+    return start_ns + (int64_t)a->job->time_limit_s * CW_NS_PER_S;
+}
+
+static int by_end(const void *pa, const void *pb)
+{
+    const struct ending *a = pa, *b = pb;
+    return a->end_ns < b->end_ns ? -1 : a->end_ns > b->end_ns;
 }
 
 /* Frees the node's attempts in thought, in the order of their time limits, until the shape fits. */
@@ -78,23 +100,24 @@ static void estimate(const struct cw_shape *s, const struct cw_node *n, struct s
     size_t k = 0, i = 0;
     cw_list_each(pos, &n->attempts)
         k++;
-    struct cw_attempt **run = cw_xcalloc(k + 1, sizeof(*run));
-    cw_list_each(pos, &n->attempts)
-        run[i++] = cw_list_entry(pos, struct cw_attempt, on_node);
-    qsort(run, k, sizeof(*run), by_deadline);
+    struct ending *run = cw_xcalloc(k + 1, sizeof(*run));
+    cw_list_each(pos, &n->attempts) {
+        run[i].a = cw_list_entry(pos, struct cw_attempt, on_node);
+        run[i].end_ns = end_of(run[i].a);
+        i++;
+    }
+    qsort(run, k, sizeof(*run), by_end);
     struct cw_node later = *n;
-    for (i = 0; i < k && run[i]->deadline_ns != INT64_MAX; i++) {
+    for (i = 0; i < k && run[i].end_ns < v->soonest_ns; i++) {
         for (uint32_t w = 0; w < n->words; w++)
-            later.n_free += (uint32_t)__builtin_popcountll(run[i]->cores[w]);
-        later.mem_free += run[i]->mem_bytes;
-        later.gpu_free |= run[i]->gpus;
+            later.n_free += (uint32_t)__builtin_popcountll(run[i].a->cores[w]);
+        later.mem_free += run[i].a->mem_bytes;
+        later.gpu_free |= run[i].a->gpus;
         if (cw_shape_lacks_now(s, &later) != CW_TERM_NONE)
             continue;
-        if (run[i]->deadline_ns < v->soonest_ns) {
-            v->soonest_ns = run[i]->deadline_ns;
-            v->soonest = n;
-            v->until_id = run[i]->id;
-        }
+        v->soonest_ns = run[i].end_ns;
+        v->soonest = n;
+        v->until_id = run[i].a->id;
         break;
     }
     free(run);
@@ -127,8 +150,8 @@ static void add_need(const struct cw_shape *s, struct cw_buf *b)
     if (s->mem_bytes != 0)
         cw_buf_addf(b, ", %s of memory", cw_size_format(s->mem_bytes, size, sizeof(size)));
     if (s->gpus != 0)
-        cw_buf_addf(b, ", %u GPU%s%s%s", s->gpus, s->gpus == 1 ? "" : "s", s->gpu_type != NULL ? " of type " : "",
-                    s->gpu_type != NULL ? s->gpu_type : "");
+        cw_buf_addf(b, ", %u GPU%s%s%s", s->gpus, s->gpus == 1 ? "" : "s",
+                    s->gpu_type != NULL ? " of type " : "", s->gpu_type != NULL ? s->gpu_type : "");
     if (s->isolation != NULL)
         cw_buf_addf(b, ", isolation %s", s->isolation);
     cw_buf_add_str(b, " on one node");
@@ -136,9 +159,10 @@ static void add_need(const struct cw_shape *s, struct cw_buf *b)
 
 static void add_nodes(const struct cw_shape *s, const struct survey *v, struct cw_strv *out)
 {
-    struct cw_buf b = { 0 };
+    struct cw_buf b = {0};
     add_need(s, &b);
-    cw_buf_addf(&b, "; partition %s has %u node%s", s->part->name, v->members, v->members == 1 ? "" : "s");
+    cw_buf_addf(&b, "; partition %s has %u node%s", s->part->name, v->members,
+                v->members == 1 ? "" : "s");
     if (v->fit > 0)
         cw_buf_addf(&b, ", %u with room", v->fit);
     if (v->busy > 0)
@@ -150,7 +174,8 @@ static void add_nodes(const struct cw_shape *s, const struct survey *v, struct c
     if (v->drained > 0)
         cw_buf_addf(&b, ", %u drained (%s by uid %u: \"%s\")", v->drained, v->drained_one->name,
                     v->drained_one->rec->drain_uid,
-                    v->drained_one->rec->drain_reason != NULL ? v->drained_one->rec->drain_reason : "");
+                    v->drained_one->rec->drain_reason != NULL ? v->drained_one->rec->drain_reason
+                                                              : "");
     cw_strv_add_take(out, cw_buf_steal(&b));
 }
 
@@ -159,11 +184,14 @@ static void add_times(const struct cw_shape *s, const struct survey *v, struct c
     char when[40], size[32];
     if (v->fit > 0 || v->busy == 0)
         return;
-    if (v->soonest != NULL && v->soonest_ns > 0)
-        ADD(out, "estimated start: %s at the latest on node %s, when job %" PRIu64 " reaches its time limit (jobs ahead not counted)",
+    if (v->soonest != NULL)
+        ADD(out,
+            "estimated start: %s at the latest on node %s, when job %" PRIu64
+            " reaches its time limit (jobs ahead not counted)",
             cw_clock_format(v->soonest_ns, when, sizeof(when)), v->soonest->name, v->until_id);
     else
-        ADD(out, "estimated start: unknown, the running jobs have no time limit that would make room");
+        ADD(out,
+            "estimated start: unknown, the running jobs have no time limit that would make room");
     const struct cw_node *n = v->freest;
     if (n->n_free == 0)
         ADD(out, "would fit now: nothing, no core is free");
@@ -172,10 +200,11 @@ static void add_times(const struct cw_shape *s, const struct survey *v, struct c
             cw_size_format(n->mem_free, size, sizeof(size)), cw_shape_gpus_free(s, n), n->name);
 }
 
-/* ---- the place --------------------------------------------------------------------------------------------- */
+/* ---- the place ------------------------------------------------------------------------------- */
 
 /* Returns how many jobs of its partition are in front of it. */
-static uint64_t add_place(struct cw_model *m, const struct cw_job *j, const struct cw_partition *p, struct cw_strv *out)
+static uint64_t add_place(struct cw_model *m, const struct cw_job *j, const struct cw_partition *p,
+                          struct cw_strv *out)
 {
     uint64_t ahead = 0, total = cw_model_n_queued(m, j->partition);
     const struct cw_job *first = NULL;
@@ -189,8 +218,10 @@ static uint64_t add_place(struct cw_model *m, const struct cw_job *j, const stru
         ahead++;
     }
     if (first != NULL)
-        ADD(out, "place %" PRIu64 " of %" PRIu64 " in partition %s; %" PRIu64 " ahead, the first is job %" PRIu64, ahead + 1, total,
-            p->name, ahead, first->id);
+        ADD(out,
+            "place %" PRIu64 " of %" PRIu64 " in partition %s; %" PRIu64
+            " ahead, the first is job %" PRIu64,
+            ahead + 1, total, p->name, ahead, first->id);
     else
         ADD(out, "place 1 of %" PRIu64 " in partition %s", total, p->name);
     return ahead;
@@ -201,7 +232,8 @@ static void explain_live(const struct cw_job *j, struct cw_strv *out)
     ADD(out, "nothing of it waits: it is %s", cw_state_name(j->state));
 }
 
-void cw_pass_explain(struct cw_model *m, const struct cw_pass_policy *p, struct cw_job *j, int64_t now_ns, struct cw_strv *ret)
+void cw_pass_explain(struct cw_model *m, const struct cw_pass_policy *p, struct cw_job *j,
+                     int64_t now_ns, struct cw_strv *ret)
 {
     (void)p;
     (void)now_ns;
@@ -212,10 +244,11 @@ void cw_pass_explain(struct cw_model *m, const struct cw_pass_policy *p, struct 
     if (j->in_queue.next == NULL)
         return;
     if (!cw_shape_of_job(m, j, &s)) {
-        ADD(ret, "its partition does not exist any more; it waits until the partition is back or it is cancelled");
+        ADD(ret, "its partition does not exist any more; it waits until the partition is back or "
+                 "it is cancelled");
         return;
     }
-    struct survey v = { .soonest_ns = INT64_MAX };
+    struct survey v = {.soonest_ns = INT64_MAX};
     for (uint32_t i = 0; i < cw_model_n_nodes(m); i++)
         if (cw_partition_has(s.part, cw_model_node_at(m, i)))
             survey_node(&s, cw_model_node_at(m, i), &v);

@@ -1,6 +1,6 @@
-/* Could this ever run? Asked at submit, so that a request no node can hold is refused with the term that
- * fails on the best node instead of waiting for ever. Looks at whole nodes, also drained and absent ones:
- * what is not possible now is crun-why's business. Test: pass_test.c. */
+/* Could this ever run? Asked at submit, so that a request no node can hold is refused with the term
+ * that fails on the best node instead of waiting for ever. Looks at whole nodes, also drained and
+ * absent ones: what is not possible now is crun-why's business. Test: pass_test.c. */
 #include <inttypes.h>
 
 #include "base/quantity.h"
@@ -31,20 +31,22 @@ static int refuse(const struct cw_shape *s, const struct cw_node *n, struct cw_e
     const char *part = s->part->name, *type = s->gpu_type != NULL ? s->gpu_type : "";
     switch (cw_shape_lacks(s, n)) {
     case CW_TERM_CORES:
-        return cw_fail(err, -EINVAL, "asked %u cores, largest node in partition %s (%s) offers %u", s->cores, part, n->name,
-                       n->n_cores);
+        return cw_fail(err, -EINVAL, "asked %u cores, largest node in partition %s (%s) offers %u",
+                       s->cores, part, n->name, n->n_cores);
     case CW_TERM_MEM:
-        return cw_fail(err, -EINVAL, "asked %s of memory with %u cores, best node in partition %s (%s) offers %s",
-                       cw_size_format(cw_shape_mem(s, n), want, sizeof(want)), s->cores, part, n->name,
-                       cw_size_format(n->mem_total, have, sizeof(have)));
+        return cw_fail(err, -EINVAL,
+                       "asked %s of memory with %u cores, best node in partition %s (%s) offers %s",
+                       cw_size_format(cw_shape_mem(s, n), want, sizeof(want)), s->cores, part,
+                       n->name, cw_size_format(n->mem_total, have, sizeof(have)));
     case CW_TERM_GPUS:
-        return cw_fail(err, -EINVAL, "asked %u GPUs%s%s, best node in partition %s (%s) offers %u", s->gpus,
-                       type[0] != '\0' ? " of type " : "", type, part, n->name, cw_shape_gpus_total(s, n));
+        return cw_fail(err, -EINVAL, "asked %u GPUs%s%s, best node in partition %s (%s) offers %u",
+                       s->gpus, type[0] != '\0' ? " of type " : "", type, part, n->name,
+                       cw_shape_gpus_total(s, n));
     case CW_TERM_ISOLATION:
-        return cw_fail(err, -EINVAL, "asked isolation %s, no fitting node in partition %s (such as %s) has it",
+        return cw_fail(err, -EINVAL,
+                       "asked isolation %s, no fitting node in partition %s (such as %s) has it",
                        s->isolation, part, n->name);
-    default:
-        return 0;
+    default: return 0;
     }
 }
 
@@ -58,7 +60,8 @@ static int check_time(const Cw__JobSpec *s, const struct cw_partition *p, struct
                    cw_duration_format(p->max_time_s, most, sizeof(most)));
 }
 
-int cw_pass_feasible(struct cw_model *m, const Cw__JobSpec *s, const struct cw_partition *p, struct cw_error *err)
+int cw_pass_feasible(struct cw_model *m, const Cw__JobSpec *s, const struct cw_partition *p,
+                     struct cw_error *err)
 {
     int r = check_time(s, p, err);
     if (r < 0)

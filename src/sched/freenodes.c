@@ -1,5 +1,5 @@
-/* Buckets of nodes by free cores: doubly linked lists over arrays of node indices. See freenodes.h. Which
- * nodes a partition has is looked up once per pass and partition. */
+/* Buckets of nodes by free cores: doubly linked lists over arrays of node indices. See freenodes.h.
+ * Which nodes a partition has is looked up once per pass and partition. */
 #include "sched/freenodes.h"
 
 #include "base/mem.h"
@@ -9,10 +9,10 @@
 struct cw_freenodes {
     struct cw_model *m;
     uint32_t n_buckets;
-    uint32_t *head;                /* by number of free cores */
+    uint32_t *head;                 /* by number of free cores */
     uint32_t *next, *prev, *bucket; /* by node index; bucket END: not usable */
     uint64_t n_with_cores;
-    uint64_t **members;            /* by partition index: bit per node; NULL: not needed yet */
+    uint64_t **members; /* by partition index: bit per node; NULL: not needed yet */
     uint32_t n_members;
 };
 
@@ -97,15 +97,20 @@ static const uint64_t *members_of(struct cw_freenodes *f, const struct cw_partit
 struct cw_node *cw_freenodes_find(struct cw_freenodes *f, const struct cw_shape *s)
 {
     const uint64_t *member = s->part->all_nodes ? NULL : members_of(f, s->part);
+    struct cw_node *last_resort = NULL;
     for (uint32_t b = s->cores; b < f->n_buckets; b++) {
         for (uint32_t i = f->head[b]; i != END; i = f->next[i]) {
             struct cw_node *n = cw_model_node_at(f->m, i);
             bool is_member = member == NULL || ((member[i / 64] >> (i % 64)) & 1) != 0;
-            if (is_member && cw_shape_lacks_now(s, n) == CW_TERM_NONE)
+            if (!is_member || cw_shape_lacks_now(s, n) != CW_TERM_NONE)
+                continue;
+            if (n->launch_faults == 0)
                 return n;
+            if (last_resort == NULL)
+                last_resort = n;
         }
     }
-    return NULL;
+    return last_resort;
 }
 
 void cw_freenodes_update(struct cw_freenodes *f, const struct cw_node *n)

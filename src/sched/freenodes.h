@@ -7,7 +7,8 @@
 struct cw_freenodes;
 struct cw_freenodes *cw_freenodes_create(struct cw_model *m);
 void cw_freenodes_destroy(struct cw_freenodes *f);
-/* The node with the fewest free cores that lacks nothing now; NULL. */
+/* The node with the fewest free cores that lacks nothing now; one whose last launch failed only when there is no
+ * other; NULL. */
 struct cw_node *cw_freenodes_find(struct cw_freenodes *f, const struct cw_shape *s);
 void cw_freenodes_update(struct cw_freenodes *f, const struct cw_node *n); /* after a grant */
 bool cw_freenodes_exhausted(const struct cw_freenodes *f); /* no core is free anywhere */

@@ -1,13 +1,14 @@
-/* Priorities from the sched plugin. New jobs stand at the tail, not evaluated; one is moved only when its
- * priority demands it, so with a policy that gives equal priorities a refresh costs the evaluation and
- * nothing else. See order.h. */
+/* Priorities from the sched plugin. New jobs stand at the tail, not evaluated; one is moved only
+ * when its priority demands it, so with a policy that gives equal priorities a refresh costs the
+ * evaluation and nothing else. See order.h. */
 #include "sched/order.h"
 
 #include <stdlib.h>
 
 #include "base/mem.h"
 
-static int64_t evaluate(const struct cw_model *m, const struct cw_pass_policy *p, const struct cw_job *j, int64_t now_ns)
+static int64_t evaluate(const struct cw_model *m, const struct cw_pass_policy *p,
+                        const struct cw_job *j, int64_t now_ns)
 {
     const struct cw_partition *part = cw_model_partition(m, j->partition);
     struct cw_sched_job view = {
@@ -33,7 +34,8 @@ static bool in_order(struct cw_list *queue, const struct cw_job *j)
     if (j->in_queue.prev == queue)
         return true;
     const struct cw_job *before = cw_list_entry(j->in_queue.prev, struct cw_job, in_queue);
-    return before->priority > j->priority || (before->priority == j->priority && before->id < j->id);
+    return before->priority > j->priority ||
+           (before->priority == j->priority && before->id < j->id);
 }
 
 static int compare(const void *pa, const void *pb)
@@ -74,12 +76,13 @@ static void refresh_all(struct cw_model *m, const struct cw_pass_policy *p, int6
         sort(queue, n);
 }
 
-/* Whoever is not evaluated stands behind all that are; from the first of these on, so that each one moves
- * forward or not at all. */
+/* Whoever is not evaluated stands behind all that are; from the first of these on, so that each one
+ * moves forward or not at all. */
 static void refresh_new(struct cw_model *m, const struct cw_pass_policy *p, int64_t now_ns)
 {
     struct cw_list *queue = cw_model_queue(m), *first = queue;
-    while (first->prev != queue && cw_list_entry(first->prev, struct cw_job, in_queue)->priority == INT64_MIN)
+    while (first->prev != queue &&
+           cw_list_entry(first->prev, struct cw_job, in_queue)->priority == INT64_MIN)
         first = first->prev;
     for (struct cw_list *pos = first, *behind; pos != queue; pos = behind) {
         struct cw_job *j = cw_list_entry(pos, struct cw_job, in_queue);

@@ -1,10 +1,10 @@
-/* The pass: walks the queue in order and starts what fits. What does not fit is remembered by shape for the
- * rest of the pass (a pass only takes, so what lacked room keeps lacking it): of 100,000 equal jobs
- * behind a full cluster one is computed and the others cost a look-up, and when no core is free anywhere
- * only the first of each partition is looked at.
- * Strict policies: the first job that does not fit closes its partition. A job that no usable node could hold
- * even when empty (ReqNodeNotAvail) closes nothing: waiting for it would idle the nodes that are there.
- * An array at its throttle closes nothing either: it waits by its own wish. */
+/* The pass: walks the queue in order and starts what fits. What does not fit is remembered by shape
+ * for the rest of the pass (a pass only takes, so what lacked room keeps lacking it): of 100,000
+ * equal jobs behind a full cluster one is computed and the others cost a look-up, and when no core
+ * is free anywhere only the first of each partition is looked at. Strict policies: the first job
+ * that does not fit closes its partition. A job that no usable node could hold even when empty
+ * (ReqNodeNotAvail) closes nothing: waiting for it would idle the nodes that are there. An array at
+ * its throttle closes nothing either: it waits by its own wish. */
 #include "sched/pass.h"
 
 #include <assert.h>
@@ -17,7 +17,11 @@
 
 #define N_MISSES 256
 
-struct miss { struct cw_shape shape; enum cw_reason reason; bool set; };
+struct miss {
+    struct cw_shape shape;
+    enum cw_reason reason;
+    bool set;
+};
 
 struct pass {
     struct cw_model *m;
@@ -33,7 +37,7 @@ struct pass {
     struct cw_pass_stats stats;
 };
 
-/* ---- what did not fit ------------------------------------------------------------------------------------ */
+/* ---- what did not fit ------------------------------------------------------------------------ */
 
 static uint64_t mix(uint64_t h, uint64_t v)
 {
@@ -44,37 +48,41 @@ static uint64_t mix(uint64_t h, uint64_t v)
 static struct miss *miss_slot(struct pass *p, const struct cw_shape *s)
 {
     uint64_t h = mix(mix(mix(s->part->index, s->cores), s->gpus), s->mem_bytes);
-    h = mix(mix(h, (uintptr_t)s->isolation), (uintptr_t)s->gpu_type); /* interned or the partition's own */
+    h = mix(mix(h, (uintptr_t)s->isolation),
+            (uintptr_t)s->gpu_type); /* interned or the partition's own */
     return &p->misses[h % N_MISSES];
 }
 
 static bool same_shape(const struct cw_shape *a, const struct cw_shape *b)
 {
-    return a->part == b->part && a->cores == b->cores && a->gpus == b->gpus && a->mem_bytes == b->mem_bytes &&
-           a->isolation == b->isolation && a->gpu_type == b->gpu_type;
+    return a->part == b->part && a->cores == b->cores && a->gpus == b->gpus &&
+           a->mem_bytes == b->mem_bytes && a->isolation == b->isolation &&
+           a->gpu_type == b->gpu_type;
 }
 
 static enum cw_reason why_not(struct pass *p, const struct cw_shape *s)
 {
     for (uint32_t i = 0; i < cw_model_n_nodes(p->m); i++) {
         const struct cw_node *n = cw_model_node_at(p->m, i);
-        if (cw_node_usable(n) && cw_partition_has(s->part, n) && cw_shape_lacks(s, n) == CW_TERM_NONE)
+        if (cw_node_usable(n) && cw_partition_has(s->part, n) &&
+            cw_shape_lacks(s, n) == CW_TERM_NONE)
             return CW_REASON_RESOURCES;
     }
     return CW_REASON_NODES_UNAVAILABLE;
 }
 
-/* ---- one job --------------------------------------------------------------------------------------------- */
+/* ---- one job --------------------------------------------------------------------------------- */
 
 /* Starts one element; NONE when it did. */
-static enum cw_reason start_one(struct pass *p, struct cw_job *j, const struct cw_shape *s, uint64_t ordinal)
+static enum cw_reason start_one(struct pass *p, struct cw_job *j, const struct cw_shape *s,
+                                uint64_t ordinal)
 {
     struct miss *miss = miss_slot(p, s);
     if (miss->set && same_shape(&miss->shape, s))
         return miss->reason;
     struct cw_node *n = cw_freenodes_find(p->nodes, s);
     if (n == NULL) {
-        *miss = (struct miss){ *s, why_not(p, s), true };
+        *miss = (struct miss){*s, why_not(p, s), true};
         return miss->reason;
     }
     cw_placement_fill(&p->place, s, n);
@@ -92,8 +100,8 @@ static bool may_start_more(const struct pass *p)
     return p->max_starts == 0 || p->stats.started < p->max_starts;
 }
 
-/* Starts what it can of j; NONE when j has nothing left to start or may not go on. A job whose last element
- * starts leaves the queue and stays in memory. */
+/* Starts what it can of j; NONE when j has nothing left to start or may not go on. A job whose last
+ * element starts leaves the queue and stays in memory. */
 static enum cw_reason start_job(struct pass *p, struct cw_job *j)
 {
     struct cw_shape shape;
@@ -108,7 +116,7 @@ static enum cw_reason start_job(struct pass *p, struct cw_job *j)
     return CW_REASON_NONE;
 }
 
-/* ---- the walk -------------------------------------------------------------------------------------------- */
+/* ---- the walk -------------------------------------------------------------------------------- */
 
 static bool is_closed(const struct pass *p, uint16_t part)
 {
@@ -132,8 +140,8 @@ static bool look_at(struct pass *p, struct cw_job *j)
     return may_start_more(p);
 }
 
-void cw_pass_run(struct cw_model *m, const struct cw_pass_policy *policy, int64_t now_ns, uint64_t max_starts,
-                 cw_pass_grant_fn grant, void *arg, struct cw_pass_stats *ret)
+void cw_pass_run(struct cw_model *m, const struct cw_pass_policy *policy, int64_t now_ns,
+                 uint64_t max_starts, cw_pass_grant_fn grant, void *arg, struct cw_pass_stats *ret)
 {
     cw_order_refresh(m, policy, now_ns);
     struct cw_list *queue = cw_model_queue(m);

@@ -1,5 +1,5 @@
-/* Runs the case files of testsuite/sched (format: its README), then what needs numbers too large for a file:
- * the cost of passes. */
+/* Runs the case files of testsuite/sched (format: its README), then what needs numbers too large
+ * for a file: the cost of passes. */
 #include "sched/pass.h"
 
 #include <glob.h>
@@ -24,22 +24,22 @@ struct cases {
     struct fix f;
     const char *path;
     int line;
-    char text[512];          /* the line, for messages */
-    char *words[MAX_WORDS];  /* words[n] is NULL */
-    char *rest;              /* behind the second word */
+    char text[512];         /* the line, for messages */
+    char *words[MAX_WORDS]; /* words[n] is NULL */
+    char *rest;             /* behind the second word */
     struct cw_pass_policy policy;
     struct cw_strtable *jobs; /* name -> id */
-    struct cw_strv names;    /* owns the keys */
-    struct cw_strv grants;   /* of the last pass */
-    size_t n_seen;           /* of them matched */
+    struct cw_strv names;     /* owns the keys */
+    struct cw_strv grants;    /* of the last pass */
+    size_t n_seen;            /* of them matched */
     int64_t now;
     bool has_partition;
 };
 
-#define CASE_FAIL(c, ...) \
-    do { \
+#define CASE_FAIL(c, ...)                                                \
+    do {                                                                 \
         print_message("# %s:%d: %s\n", (c)->path, (c)->line, (c)->text); \
-        fail_msg(__VA_ARGS__); \
+        fail_msg(__VA_ARGS__);                                           \
     } while (0)
 
 /* The value of KEY=VALUE, "" for a bare KEY, NULL when it is not there. */
@@ -116,14 +116,14 @@ static struct cw_node *node(struct cases *c)
     return n;
 }
 
-/* ---- directives ------------------------------------------------------------------------------------------- */
+/* ---- directives ------------------------------------------------------------------------------ */
 
 static int64_t shortest_first(void *ctx, const struct cw_sched_job *j)
 {
     (void)ctx;
     return -(int64_t)(j->time_limit_s / 60);
 }
-static const struct cw_sched_ops shortest = { .priority = shortest_first };
+static const struct cw_sched_ops shortest = {.priority = shortest_first};
 
 static void do_policy(struct cases *c)
 {
@@ -143,7 +143,8 @@ static void do_partition(struct cases *c)
     };
     if (!p.all_nodes) {
         p.nodes = cw_strtable_create();
-        for (char *w = strtok_r((char *)opt(c, "nodes"), ",", &c->rest); w != NULL; w = strtok_r(NULL, ",", &c->rest))
+        for (char *w = strtok_r((char *)opt(c, "nodes"), ",", &c->rest); w != NULL;
+             w = strtok_r(NULL, ",", &c->rest))
             cw_strtable_set(p.nodes, w, w);
     }
     fix_partition(&c->f, &p);
@@ -155,14 +156,16 @@ static void do_partition(struct cases *c)
 static void need_partition(struct cases *c)
 {
     if (!c->has_partition)
-        fix_partition(&c->f, &(struct cw_partition){ .name = "main", .is_default = true, .all_nodes = true });
+        fix_partition(
+            &c->f, &(struct cw_partition){.name = "main", .is_default = true, .all_nodes = true});
     c->has_partition = true;
 }
 
 static void do_node(struct cases *c)
 {
     need_partition(c);
-    fix_node(&c->f, c->words[1], opt_number(c, "cores"), opt_size(c, "mem"), opt_number(c, "gpus"), opt(c, "gpu"));
+    fix_node(&c->f, c->words[1], opt_number(c, "cores"), opt_size(c, "mem"), opt_number(c, "gpus"),
+             opt(c, "gpu"));
 }
 
 static struct fix_job job_of_words(struct cases *c)
@@ -193,16 +196,32 @@ static void do_job(struct cases *c)
     struct fix_job j = job_of_words(c);
     j.name = c->words[1];
     cw_strv_add(&c->names, c->words[1]);
-    cw_strtable_set(c->jobs, c->names.v[c->names.n - 1], (void *)(uintptr_t)fix_submit(&c->f, &j)->id);
+    cw_strtable_set(c->jobs, c->names.v[c->names.n - 1],
+                    (void *)(uintptr_t)fix_submit(&c->f, &j)->id);
 }
 
 static void do_down(struct cases *c) { cw_model_node_up(c->f.m, node(c), false, c->now); }
 static void do_up(struct cases *c) { cw_model_node_up(c->f.m, node(c), true, c->now); }
-static void do_drain(struct cases *c) { cw_model_node_drain(c->f.m, node(c), true, c->rest, 0, c->now); }
-static void do_resume(struct cases *c) { cw_model_node_drain(c->f.m, node(c), false, NULL, 0, c->now); }
-static void do_hold(struct cases *c) { cw_model_hold(c->f.m, job(c, c->words[1]), true, 0, c->now); }
-static void do_release(struct cases *c) { cw_model_hold(c->f.m, job(c, c->words[1]), false, 0, c->now); }
-static void do_cancel(struct cases *c) { cw_model_cancel(c->f.m, job(c, c->words[1]), NULL, 0, c->now); }
+static void do_drain(struct cases *c)
+{
+    cw_model_node_drain(c->f.m, node(c), true, c->rest, 0, c->now);
+}
+static void do_resume(struct cases *c)
+{
+    cw_model_node_drain(c->f.m, node(c), false, NULL, 0, c->now);
+}
+static void do_hold(struct cases *c)
+{
+    cw_model_hold(c->f.m, job(c, c->words[1]), true, 0, c->now);
+}
+static void do_release(struct cases *c)
+{
+    cw_model_hold(c->f.m, job(c, c->words[1]), false, 0, c->now);
+}
+static void do_cancel(struct cases *c)
+{
+    cw_model_cancel(c->f.m, job(c, c->words[1]), NULL, 0, c->now);
+}
 
 static void do_end(struct cases *c)
 {
@@ -210,22 +229,32 @@ static void do_end(struct cases *c)
         CASE_FAIL(c, "%s does not run", c->words[1]);
 }
 
-static void on_grant(struct cw_job *j, uint64_t ordinal, struct cw_node *n, const uint64_t *cores, const Cw__Grant *g, void *arg)
+static void do_fault(struct cases *c)
+{
+    uint64_t id = element(c, c->words[1]);
+    const struct cw_attempt *a = cw_model_attempt(c->f.m, id);
+    if (a == NULL ||
+        fix_ended(&c->f, id, a->attempt, CW__CAUSE__CAUSE_LAUNCH_NODE, 0, true, c->now) != 0)
+        CASE_FAIL(c, "%s does not run", c->words[1]);
+}
+
+static void on_grant(struct cw_job *j, uint64_t ordinal, struct cw_node *n, const uint64_t *cores,
+                     const Cw__Grant *g, void *arg)
 {
     struct cases *c = arg;
     char index[32] = "", mem[32];
-    cw_autobuf struct cw_buf gpus = { 0 };
-    struct cw_idset set = { 0 };
+    cw_autobuf struct cw_buf gpus = {0};
+    struct cw_idset set = {0};
     for (size_t i = 0; i < g->n_gpus; i++)
         cw_idset_add(&set, g->gpus[i]->index, g->gpus[i]->index);
     cw_idset_format(&set, &gpus);
     cw_idset_fini(&set);
     if (j->is_array)
         snprintf(index, sizeof(index), "_%llu", (unsigned long long)cw_job_index(j, ordinal));
-    cw_strv_add_take(&c->grants, cw_xasprintf("%s%s %s cores=%s cpus=%s gpus=%s mem=%s ", j->name, index, n->name, g->cores,
-                                              g->cpus, cw_buf_str(&gpus), cw_size_format(g->mem_bytes, mem, sizeof(mem))));
-    struct cw_attempt *a = cw_model_grant(c->f.m, j, ordinal, n, cores, g, c->now);
-    assert_int_equal(fix_started(&c->f, a->id, a->attempt, c->now), 0);
+    cw_strv_add_take(&c->grants, cw_xasprintf("%s%s %s cores=%s cpus=%s gpus=%s mem=%s ", j->name,
+                                              index, n->name, g->cores, g->cpus, cw_buf_str(&gpus),
+                                              cw_size_format(g->mem_bytes, mem, sizeof(mem))));
+    cw_model_grant(c->f.m, j, ordinal, n, cores, g, c->now);
 }
 
 static void nothing_left(struct cases *c)
@@ -243,7 +272,7 @@ static void do_pass(struct cases *c)
     struct cw_pass_stats stats;
     cw_pass_run(c->f.m, &c->policy, c->now, opt_number(c, "max"), on_grant, c, &stats);
     assert_int_equal(stats.started, c->grants.n);
-    cw_autobuf struct cw_buf b = { 0 };
+    cw_autobuf struct cw_buf b = {0};
     if (cw_model_selfcheck(c->f.m, &b) != 0)
         CASE_FAIL(c, "%s", cw_buf_str(&b));
 }
@@ -261,6 +290,14 @@ static void do_start(struct cases *c)
     }
 }
 
+static void do_running(struct cases *c)
+{
+    uint64_t id = element(c, c->words[1]);
+    const struct cw_attempt *a = cw_model_attempt(c->f.m, id);
+    if (a == NULL || fix_started(&c->f, id, a->attempt, c->now) != 0)
+        CASE_FAIL(c, "%s was not granted", c->words[1]);
+}
+
 static void do_reason(struct cases *c)
 {
     const char *is = cw_reason_word(cw_job_reason(job(c, c->words[1])));
@@ -270,7 +307,7 @@ static void do_reason(struct cases *c)
 
 static void do_why(struct cases *c)
 {
-    struct cw_strv lines = { 0 };
+    struct cw_strv lines = {0};
     bool found = false;
     cw_pass_explain(c->f.m, &c->policy, job(c, c->words[1]), c->now, &lines);
     for (size_t i = 0; i < lines.n; i++)
@@ -306,7 +343,7 @@ static void do_refuse(struct cases *c)
     t.isolation = (char *)j.isolation;
     s.has_time_limit_s = j.time_limit_s != 0;
     s.time_limit_s = j.time_limit_s;
-    struct cw_error err = { 0 };
+    struct cw_error err = {0};
     cw_autofree char *want = cw_xstrndup(text, (size_t)(end - text));
     if (cw_pass_feasible(c->f.m, &s, cw_model_partition_find(c->f.m, j.partition), &err) != -EINVAL)
         CASE_FAIL(c, "it is not refused");
@@ -314,12 +351,18 @@ static void do_refuse(struct cases *c)
         CASE_FAIL(c, "it says: %s", err.text);
 }
 
-static const struct directive { const char *word; void (*fn)(struct cases *c); size_t min_words; } directives[] = {
-    { "policy", do_policy, 2 },   { "partition", do_partition, 2 }, { "node", do_node, 2 },     { "job", do_job, 2 },
-    { "down", do_down, 2 },       { "up", do_up, 2 },               { "drain", do_drain, 3 },   { "resume", do_resume, 2 },
-    { "hold", do_hold, 2 },       { "release", do_release, 2 },     { "cancel", do_cancel, 2 }, { "end", do_end, 2 },
-    { "pass", do_pass, 1 },       { "start", do_start, 3 },         { "reason", do_reason, 3 }, { "why", do_why, 3 },
-    { "refuse", do_refuse, 3 },
+static const struct directive {
+    const char *word;
+    void (*fn)(struct cases *c);
+    size_t min_words;
+} directives[] = {
+    {"policy", do_policy, 2},   {"partition", do_partition, 2}, {"node", do_node, 2},
+    {"job", do_job, 2},         {"down", do_down, 2},           {"up", do_up, 2},
+    {"drain", do_drain, 3},     {"resume", do_resume, 2},       {"hold", do_hold, 2},
+    {"release", do_release, 2}, {"cancel", do_cancel, 2},       {"end", do_end, 2},
+    {"pass", do_pass, 1},       {"start", do_start, 3},         {"reason", do_reason, 3},
+    {"why", do_why, 3},         {"refuse", do_refuse, 3},       {"fault", do_fault, 2},
+    {"running", do_running, 2},
 };
 
 static void one_line(struct cases *c, char *line)
@@ -329,7 +372,8 @@ static void one_line(struct cases *c, char *line)
     snprintf(c->text, sizeof(c->text), "%s", line);
     if (line[0] == '#' || line[0] == '\0')
         return;
-    for (char *w = strtok_r(line, " ", &save); w != NULL && n < MAX_WORDS - 1; w = strtok_r(NULL, " ", &save))
+    for (char *w = strtok_r(line, " ", &save); w != NULL && n < MAX_WORDS - 1;
+         w = strtok_r(NULL, " ", &save))
         c->words[n++] = w;
     c->words[n] = NULL;
     char *behind = strchr(c->text, ' ');
@@ -352,9 +396,9 @@ static void one_line(struct cases *c, char *line)
 
 static void case_holds(void **state)
 {
-    struct cases c = { .path = *state, .policy = { .caps = CW_SCHED_CAP_STRICT }, .now = 1000 * S };
-    cw_autobuf struct cw_buf text = { 0 };
-    struct cw_error err = { 0 };
+    struct cases c = {.path = *state, .policy = {.caps = CW_SCHED_CAP_STRICT}, .now = 1000 * S};
+    cw_autobuf struct cw_buf text = {0};
+    struct cw_error err = {0};
     if (cw_file_read(c.path, 1 << 20, &text, &err) < 0)
         fail_msg("%s", err.text);
     fix_init(&c.f);
@@ -371,7 +415,7 @@ static void case_holds(void **state)
     fix_fini(&c.f);
 }
 
-/* ---- cost ------------------------------------------------------------------------------------------------- */
+/* ---- cost ------------------------------------------------------------------------------------ */
 
 static double seconds(void)
 {
@@ -380,15 +424,17 @@ static double seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static void plain_grant(struct cw_job *j, uint64_t ordinal, struct cw_node *n, const uint64_t *cores, const Cw__Grant *g, void *arg)
+static void plain_grant(struct cw_job *j, uint64_t ordinal, struct cw_node *n,
+                        const uint64_t *cores, const Cw__Grant *g, void *arg)
 {
     cw_model_grant(arg, j, ordinal, n, cores, g, 5);
 }
 
 static struct fix big_cluster(uint32_t nodes)
 {
-    static const struct cw_partition main_part = { .name = "main", .is_default = true, .all_nodes = true };
-    struct fix f = { .m = cw_model_create(NULL, NULL) };
+    static const struct cw_partition main_part = {
+        .name = "main", .is_default = true, .all_nodes = true};
+    struct fix f = {.m = cw_model_create(NULL, NULL)};
     assert_int_equal(cw_model_partition_add(f.m, &main_part), 0);
     for (uint32_t i = 0; i < nodes; i++) {
         char name[32];
@@ -404,13 +450,13 @@ static void a_pass_behind_a_full_cluster_looks_at_one_job(void **state)
     enum { N = 100000 };
     struct fix f = big_cluster(4);
     for (int i = 0; i < N; i++)
-        fix_submit(&f, &(struct fix_job){ .cores = 16, .mem_bytes = 1 << 30 });
-    static const uint64_t caps[] = { CW_SCHED_CAP_STRICT, 0 };
+        fix_submit(&f, &(struct fix_job){.cores = 16, .mem_bytes = 1 << 30});
+    static const uint64_t caps[] = {CW_SCHED_CAP_STRICT, 0};
     struct cw_pass_stats st;
     cw_pass_run(f.m, NULL, 5, 0, plain_grant, f.m, &st);
     assert_int_equal(st.started, 4);
     for (size_t i = 0; i < 2; i++) {
-        cw_pass_run(f.m, &(struct cw_pass_policy){ .caps = caps[i] }, 5, 0, plain_grant, f.m, &st);
+        cw_pass_run(f.m, &(struct cw_pass_policy){.caps = caps[i]}, 5, 0, plain_grant, f.m, &st);
         assert_int_equal(st.looked_at, 1);
         assert_int_equal(st.started, 0);
     }
@@ -422,11 +468,11 @@ static void equal_jobs_that_do_not_fit_cost_a_look_up_each(void **state)
     (void)state;
     enum { N = 100000 };
     struct fix f = big_cluster(4);
-    fix_submit(&f, &(struct fix_job){ .cores = 15, .array = "0-3", .mem_bytes = 1 << 30 });
+    fix_submit(&f, &(struct fix_job){.cores = 15, .array = "0-3", .mem_bytes = 1 << 30});
     for (int i = 0; i < N; i++)
-        fix_submit(&f, &(struct fix_job){ .cores = 2, .mem_bytes = 1 << 30 });
+        fix_submit(&f, &(struct fix_job){.cores = 2, .mem_bytes = 1 << 30});
     struct cw_pass_stats st;
-    struct cw_pass_policy open = { 0 };
+    struct cw_pass_policy open = {0};
     cw_pass_run(f.m, &open, 5, 0, plain_grant, f.m, &st);
     assert_int_equal(st.started, 4);
     double t = seconds();
@@ -442,26 +488,26 @@ static void a_big_cluster_is_filled_in_one_pass(void **state)
 {
     (void)state;
     struct fix f = big_cluster(2000);
-    fix_submit(&f, &(struct fix_job){ .cores = 2, .mem_bytes = 1 << 20, .array = "1-1000000" });
+    fix_submit(&f, &(struct fix_job){.cores = 2, .mem_bytes = 1 << 20, .array = "1-1000000"});
     struct cw_pass_stats st;
     double t = seconds();
     cw_pass_run(f.m, NULL, 5, 0, plain_grant, f.m, &st);
     t = seconds() - t;
     assert_int_equal(st.started, 16000);
-    print_message("# %llu starts on 2,000 nodes: %.1f ms, %.0f a second with their records\n", (unsigned long long)st.started, t * 1e3,
-                  (double)st.started / t);
+    print_message("# %llu starts on 2,000 nodes: %.1f ms, %.0f a second with their records\n",
+                  (unsigned long long)st.started, t * 1e3, (double)st.started / t);
     t = seconds();
     cw_pass_run(f.m, NULL, 5, 0, plain_grant, f.m, &st);
     print_message("# the next pass: %.3f ms\n", (seconds() - t) * 1e3);
     cw_model_destroy(f.m);
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 /* The sentence in the first line of the file. */
 static char *title(const char *path)
 {
-    cw_autobuf struct cw_buf text = { 0 };
+    cw_autobuf struct cw_buf text = {0};
     if (cw_file_read(path, 1 << 20, &text, NULL) < 0 || text.len < 3 || text.data[0] != '#')
         return cw_xstrdup(path);
     return cw_xstrndup(text.data + 2, strcspn(text.data + 2, "\n"));
@@ -482,7 +528,8 @@ int main(void)
     size_t n = g.gl_pathc + CW_ARRAY_LEN(cost);
     struct CMUnitTest *tests = cw_xcalloc(n, sizeof(*tests));
     for (size_t i = 0; i < g.gl_pathc; i++)
-        tests[i] = (struct CMUnitTest){ .name = title(g.gl_pathv[i]), .test_func = case_holds, .initial_state = g.gl_pathv[i] };
+        tests[i] = (struct CMUnitTest){
+            .name = title(g.gl_pathv[i]), .test_func = case_holds, .initial_state = g.gl_pathv[i]};
     memcpy(tests + g.gl_pathc, cost, sizeof(cost));
     int r = _cmocka_run_group_tests("pass", tests, n, NULL, NULL);
     for (size_t i = 0; i < g.gl_pathc; i++)

@@ -1,5 +1,6 @@
-/* Fitting one element on one node: terms, cores, GPUs, the grant. See placement.h. GPUs come from one NUMA
- * node where one has enough (the one with the fewest to spare), and the cores from the same. */
+/* Fitting one element on one node: terms, cores, GPUs, the grant. See placement.h. GPUs come from
+ * one NUMA node where one has enough (the one with the fewest to spare), and the cores from the
+ * same. */
 #include "sched/placement.h"
 
 #include <assert.h>
@@ -12,7 +13,8 @@
 /* "auto" leaves the choice to the node. */
 static const char *asked(const char *isolation)
 {
-    return isolation == NULL || isolation[0] == '\0' || strcmp(isolation, "auto") == 0 ? NULL : isolation;
+    return isolation == NULL || isolation[0] == '\0' || strcmp(isolation, "auto") == 0 ? NULL
+                                                                                       : isolation;
 }
 
 bool cw_shape_of_job(const struct cw_model *m, const struct cw_job *j, struct cw_shape *ret)
@@ -34,7 +36,8 @@ bool cw_shape_of_job(const struct cw_model *m, const struct cw_job *j, struct cw
 void cw_shape_of_spec(const Cw__JobSpec *s, const struct cw_partition *p, struct cw_shape *ret)
 {
     const Cw__Settings *t = s->settings;
-    const char *isolation = t != NULL && t->isolation != NULL && t->isolation[0] != '\0' ? t->isolation : p->isolation;
+    const char *isolation =
+        t != NULL && t->isolation != NULL && t->isolation[0] != '\0' ? t->isolation : p->isolation;
     *ret = (struct cw_shape){
         .part = p,
         .cores = cw_spec_cores(s),
@@ -111,15 +114,15 @@ enum cw_term cw_shape_lacks_now(const struct cw_shape *s, const struct cw_node *
     return isolates(s, n) ? CW_TERM_NONE : CW_TERM_ISOLATION;
 }
 
-/* ---- GPUs ----------------------------------------------------------------------------------------------- */
+/* ---- GPUs ------------------------------------------------------------------------------------ */
 
 static uint32_t gpu_numa(const struct cw_node *n, uint32_t i)
 {
     return n->rec->inventory->gpus[i]->numa;
 }
 
-/* Of the free ones in mask, those of the NUMA node that has enough with the fewest to spare; mask itself when
- * none has. */
+/* Of the free ones in mask, those of the NUMA node that has enough with the fewest to spare; mask
+ * itself when none has. */
 static uint64_t near_gpus(const struct cw_node *n, uint64_t mask, uint32_t want)
 {
     uint64_t best = 0;
@@ -161,7 +164,7 @@ static int fill_gpus(struct cw_placement *p, const struct cw_shape *s, const str
     return numa;
 }
 
-/* ---- cores ---------------------------------------------------------------------------------------------- */
+/* ---- cores ----------------------------------------------------------------------------------- */
 
 static void free_coremap(void *p) { cw_coremap_destroy(p); }
 
@@ -176,7 +179,7 @@ static const struct cw_coremap *coremap(struct cw_node *n)
 
 static void fill_texts(struct cw_placement *p, const struct cw_node *n)
 {
-    struct cw_idset cores = { 0 }, cpus = { 0 };
+    struct cw_idset cores = {0}, cpus = {0};
     for (uint32_t i = 0; i < n->n_cores; i++) {
         if (((p->cores[i / 64] >> (i % 64)) & 1) == 0)
             continue;
