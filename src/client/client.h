@@ -1,7 +1,7 @@
 #pragma once
 /* libcrunwlm inside: a connection to the instance for commands. Finds the configuration, loads the auth
  * plugin, opens the RPC client. Errors carry a sentence; cw_client_exit_code maps them to the documented
- * exit codes. One thread at a time. Test: client_test.c, logreader_test.c and every testsuite/t1*.t. */
+ * exit codes. One thread at a time. Test: client_test.c and every testsuite/t1*.t. */
 #include <protobuf-c/protobuf-c.h>
 #include <signal.h>
 

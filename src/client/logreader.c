@@ -1,7 +1,7 @@
 /* Reading a task's log through its node. The controller's ticket names node, address and key; the reader
  * then asks the node directly, one chunk at a time, and its own offset is all the state there is: a lost
  * answer, a restarted node daemon or a new ticket cost nothing but the next question.
- * Test: logreader_test.c. */
+ * Test: client_test.c. */
 #include "config.h"
 
 #include "client/client.h"
