@@ -126,6 +126,17 @@ static ProtobufCMessage *decode(const ProtobufCMessageDescriptor *d, const void 
     return protobuf_c_message_unpack(d, &alloc, n, n == 0 ? (const uint8_t *)"" : p);
 }
 
+int cw_walk_unpack_stored(const ProtobufCMessageDescriptor *d, const void *p, size_t n,
+                          struct cw_arena *a, ProtobufCMessage **ret, struct cw_error *err)
+{
+    ProtobufCMessage *m = decode(d, p, n, a);
+    if (m == NULL)
+        return cw_fail(err, -EBADMSG, "%s: a required field is missing or has the wrong type",
+                       d->short_name);
+    *ret = m;
+    return 0;
+}
+
 int cw_walk_unpack(const ProtobufCMessageDescriptor *d, const void *p, size_t n, struct cw_arena *a,
                    ProtobufCMessage **ret, struct cw_error *err)
 {
@@ -133,17 +144,8 @@ int cw_walk_unpack(const ProtobufCMessageDescriptor *d, const void *p, size_t n,
     if (n > CW_WALK_MAX_BYTES)
         return cw_fail(err, -EMSGSIZE, "%s: %zu bytes, at most %u", d->short_name, n,
                        CW_WALK_MAX_BYTES);
-    if (n > 0) {
-        int r = scan_message(&s, d, p, n, 1);
-        if (r < 0)
-            return r;
-    }
-    ProtobufCMessage *m = decode(d, p, n, a);
-    if (m == NULL)
-        return cw_fail(err, -EBADMSG, "%s: a required field is missing or has the wrong type",
-                       d->short_name);
-    *ret = m;
-    return 0;
+    int r = n > 0 ? scan_message(&s, d, p, n, 1) : 0;
+    return r < 0 ? r : cw_walk_unpack_stored(d, p, n, a, ret, err);
 }
 
 void cw_walk_pack(const ProtobufCMessage *m, struct cw_buf *out)

@@ -25,6 +25,10 @@
 /* Decodes into the arena (never free the message itself). -EBADMSG, -EMSGSIZE. */
 int cw_walk_unpack(const ProtobufCMessageDescriptor *d, const void *p, size_t n, struct cw_arena *a,
                    ProtobufCMessage **ret, struct cw_error *err);
+/* The same for bytes that we packed ourselves and whose checksum holds (rows of the store): no limits,
+ * since a row may have grown beyond what a peer may send and must still be read. -EBADMSG. */
+int cw_walk_unpack_stored(const ProtobufCMessageDescriptor *d, const void *p, size_t n,
+                          struct cw_arena *a, ProtobufCMessage **ret, struct cw_error *err);
 /* A deep copy in the arena (by pack and unpack). */
 ProtobufCMessage *cw_walk_copy(const ProtobufCMessage *m, struct cw_arena *a);
 void cw_walk_pack(const ProtobufCMessage *m, struct cw_buf *out); /* appends */

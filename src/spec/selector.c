@@ -150,7 +150,7 @@ static int add(struct deplist *l, Cw__DependencyKind kind, uint64_t id, struct c
     return 0;
 }
 
-/* "12" or "12_*"; single elements have no place in the stored form yet. */
+/* "12" or "12_*". Only the controller could tell an element's id from its index. */
 static int parse_predecessor(const char *text, uint64_t *ret, struct cw_error *err)
 {
     struct cw_selector s;
@@ -161,9 +161,8 @@ static int parse_predecessor(const char *text, uint64_t *ret, struct cw_error *e
         r = cw_fail(err, -EINVAL, "job '%s': a dependency names one job", text);
     else if (s.has_indices)
         r = cw_fail(err, -EINVAL,
-                    "job '%s': waiting for single elements is not carried out, "
-                    "name the array: %" PRIu64,
-                    text, s.first);
+                    "job '%s': name the element by its own id, or the array: %" PRIu64, text,
+                    s.first);
     else
         *ret = s.first;
     cw_selector_fini(&s);

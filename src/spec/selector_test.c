@@ -107,7 +107,7 @@ static void test_dependency_refusals(void **state)
         {"afterok", "afterok needs a job id: afterok:ID"},
         {"afterok:", "job '' is not a job id (12, 12_3, 12_[0-3], 5-9, 12:2)"},
         {"afterok:77_", "job '77_': an array index is missing behind _"},
-        {"afterok:77_3", "job '77_3': waiting for single elements is not carried out, name the array: 77"},
+        {"afterok:77_3", "job '77_3': name the element by its own id, or the array: 77"},
         {"afterok:5-9", "job '5-9': a dependency names one job"},
         {"afterok:1,", "'' is not a kind of dependency (afterok, afterany, afternotok)"},
         {"afterok:1?afterok:2", "'afterok:1?afterok:2': alternatives (?) are not carried out, a comma means and"},
