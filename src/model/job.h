@@ -1,12 +1,14 @@
 #pragma once
-/* The controller's memory of jobs: pure data and state steps. No clock, file, socket or lock: time is an
- * argument. Every change goes through a cw_model_* step, which changes memory and appends *effects*; the
- * owner makes the effects durable first and carries them out afterwards (DESIGN.md 5.2).
+/* The controller's memory of jobs: pure data and state steps. No clock, file, socket or lock: time
+ * is an argument. Every change goes through a cw_model_* step, which changes memory and appends
+ * *effects*; the owner makes the effects durable first and carries them out afterwards
+ * (DESIGN.md 5.2).
  *
- * A plain job is one struct cw_job of at most ~400 bytes plus its packed spec; an array is one struct
- * cw_job with interval sets of ordinals; only elements that are live have a struct cw_attempt. Ids: see
- * JobRecord.id. Finished jobs leave memory (they are found in the store). Test: job_test.c, and
- * model_random_test.c (random steps; the ledger recomputed each time must agree). */
+ * A plain job is one struct cw_job of at most ~400 bytes plus its packed spec; an array is one
+ * struct cw_job with interval sets of ordinals; only elements that are live have a struct
+ * cw_attempt. Ids: see JobRecord.id. Finished jobs leave memory (they are found in the store).
+ * Test: job_test.c, and model_random_test.c (random steps; the ledger recomputed each time must
+ * agree). */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,16 +24,16 @@ struct cw_model;
 struct cw_node;
 
 /* Why a job waits: one row each (word for lists, used in JobInfo.reason). */
-#define CW_REASONS(X)                                   \
-    X(NONE, "None")                                     \
-    X(PRIORITY, "Priority")                             \
-    X(RESOURCES, "Resources")                           \
-    X(DEPENDENCY, "Dependency")                         \
-    X(HELD, "JobHeldUser")                              \
-    X(ARRAY_LIMIT, "JobArrayTaskLimit")                 \
-    X(PARTITION_DOWN, "PartitionDown")                  \
-    X(NODES_UNAVAILABLE, "ReqNodeNotAvail")             \
-    X(SCHEDULING, "Scheduling")                         \
+#define CW_REASONS(X)                       \
+    X(NONE, "None")                         \
+    X(PRIORITY, "Priority")                 \
+    X(RESOURCES, "Resources")               \
+    X(DEPENDENCY, "Dependency")             \
+    X(HELD, "JobHeldUser")                  \
+    X(ARRAY_LIMIT, "JobArrayTaskLimit")     \
+    X(PARTITION_DOWN, "PartitionDown")      \
+    X(NODES_UNAVAILABLE, "ReqNodeNotAvail") \
+    X(SCHEDULING, "Scheduling")             \
     X(DISK, "ControllerDiskFull")
 enum cw_reason {
 #define X(NAME, word) CW_REASON_##NAME,
@@ -41,75 +43,77 @@ enum cw_reason {
 };
 const char *cw_reason_word(enum cw_reason r);
 
-struct cw_attempt {          /* a live try; from grant until its ledger entry is freed */
+struct cw_attempt { /* a live try; from grant until its ledger entry is freed */
     uint64_t id, job_id, ordinal;
     uint32_t attempt;
-    Cw__State state;         /* STARTING, RUNNING, COMPLETING, or terminal with the ledger not yet freed */
-    struct cw_job *job;      /* NULL once the job record has left memory */
+    Cw__State state; /* STARTING, RUNNING, COMPLETING, or terminal with the ledger not yet freed */
+    struct cw_job *job; /* NULL once the job record has left memory */
     struct cw_node *node;
-    Cw__AttemptRecord *rec;  /* heap (protobuf_c free_unpacked), the truth that is stored */
-    uint64_t *cores;         /* mask of the node's core words */
+    Cw__AttemptRecord *rec; /* heap (protobuf_c free_unpacked), the truth that is stored */
+    uint64_t *cores;        /* mask of the node's core words */
     uint64_t mem_bytes;
-    int64_t deadline_ns;     /* time limit; INT64_MAX none */
-    uint8_t kill_step;       /* 0 no, 1 asked: deadline_ns is then the end of our patience */
-    bool requeue;            /* terminal by a node's fault; its element waits until the ledger is free */
-    uint64_t gpus;           /* mask of the node's inventory GPUs */
-    uint32_t heap_pos;       /* model's own */
+    int64_t deadline_ns; /* time limit; INT64_MAX none */
+    uint8_t kill_step;   /* 0 no, 1 asked: deadline_ns is then the end of our patience */
+    bool requeue;      /* terminal by a node's fault; its element waits until the ledger is free */
+    uint64_t gpus;     /* mask of the node's inventory GPUs */
+    uint32_t heap_pos; /* model's own */
     struct cw_list on_node, on_job;
 };
 
 struct cw_job {
-    uint64_t id, count;      /* count 1: plain */
-    Cw__State state;         /* PENDING while any element waits, else that of the elements */
+    uint64_t id, count; /* count 1: plain */
+    Cw__State state;    /* PENDING while any element waits, else that of the elements */
     bool is_array, held;
-    uint8_t reason;          /* enum cw_reason of the last evaluation */
+    uint8_t reason; /* enum cw_reason of the last evaluation */
     uint32_t uid, gid, cores, gpus, next_attempt, throttle;
-    uint64_t mem_bytes;      /* 0: the partition's default, or a share of the node by cores (sched/placement) */
-    uint64_t time_limit_s;   /* partition default filled in; UINT64_MAX unlimited */
+    uint64_t mem_bytes;        /* 0: not asked (then see sched/placement.h) */
+    uint64_t time_limit_s;     /* partition default filled in; UINT64_MAX unlimited */
     int64_t submit_ns, end_ns; /* end_ns 0: not final */
-    int64_t priority;        /* INT64_MIN: not evaluated (sched/order) */
-    uint16_t partition;      /* index in the model's partition list; UINT16_MAX: gone */
+    int64_t priority;          /* INT64_MIN: not evaluated (sched/order) */
+    uint16_t partition;        /* index in the model's partition list; UINT16_MAX: gone */
     bool no_requeue, has_deps; /* the spec names dependencies, met or not */
-    bool parked;             /* waits, but is kept out of the queue (cw_model_queue) */
+    bool parked;               /* waits, but is kept out of the queue (cw_model_queue) */
     uint32_t kill_grace_s;
-    const char *end_reason;  /* interned or NULL */
+    const char *end_reason;                     /* interned or NULL */
     const char *isolation, *gpu_type, *account; /* interned, NULL: not asked */
-    void *spec_packed;       /* packed JobRecord with the fields that never change (spec, owner, keys) */
+    void *spec_packed; /* packed JobRecord with the fields that never change (spec, owner, keys) */
     uint32_t spec_len;
-    const char *name, *user; /* interned */
+    const char *name, *user;   /* interned */
     struct cw_jobarray *array; /* NULL for plain */
-    struct cw_jobdeps *deps; /* NULL: none left unsatisfied */
-    struct cw_list attempts; /* cw_attempt.on_job */
-    struct cw_list in_queue; /* in the queue or parked, while an element waits */
-    struct cw_list waiters;  /* the owner's (long polls) */
+    struct cw_jobdeps *deps;   /* NULL: none left unsatisfied */
+    struct cw_list attempts;   /* cw_attempt.on_job */
+    struct cw_list in_queue;   /* in the queue or parked, while an element waits */
+    struct cw_list waiters;    /* the owner's (long polls) */
 };
 
 struct cw_jobarray {
-    struct cw_idset indices; /* array index of ordinal k = nth(k) */
-    struct cw_idset pending; /* ordinals */
+    struct cw_idset indices;   /* array index of ordinal k = nth(k) */
+    struct cw_idset pending;   /* ordinals */
     struct cw_idset cancelled; /* ordinals cancelled before a start */
     uint64_t n_completed, n_failed, n_cancelled;
-    uint64_t n_live;           /* attempts not yet terminal: what the throttle counts */
-    uint64_t n_running;        /* of them RUNNING */
-    uint64_t n_held_back;      /* waiting for an old attempt's ledger before they may start again */
-    uint64_t n_element_deps;   /* dependencies of other jobs on single elements */
+    uint64_t n_live;         /* attempts not yet terminal: what the throttle counts */
+    uint64_t n_running;      /* of them RUNNING */
+    uint64_t n_held_back;    /* waiting for an old attempt's ledger before they may start again */
+    uint64_t n_element_deps; /* dependencies of other jobs on single elements */
     uint32_t worst_exit;
     struct cw_idtable *next_attempt; /* ordinal -> attempt number, where it is not 1 */
 };
 
-/* Effects, in the order they must happen after the commit. Rows to store are part of them. The pointers
- * in an effect are valid during the call only (after DONE with ledger_freed the attempt, after JOB_FINAL
- * the job is freed): pack rows in the callback, remember (id, attempt) for what is sent later. The
- * callback must not step the model. */
+/* Effects, in the order they must happen after the commit. Rows to store are part of them. The
+ * pointers in an effect are valid during the call only (after DONE with ledger_freed the attempt,
+ * after JOB_FINAL the job is freed): pack rows in the callback, remember (id, attempt) for what is
+ * sent later. The callback must not step the model. */
 enum cw_effect_kind {
-    CW_EFFECT_PUT_JOB,      /* store the job's row */
-    CW_EFFECT_PUT_ATTEMPT,  /* store the attempt's row */
+    CW_EFFECT_PUT_JOB,     /* store the job's row */
+    CW_EFFECT_PUT_ATTEMPT, /* store the attempt's row */
     CW_EFFECT_PUT_NODE,
-    CW_EFFECT_EVENT,        /* append to history */
-    CW_EFFECT_DONE,         /* attempt has its terminal state (once): index by end time */
-    CW_EFFECT_SEND_START, CW_EFFECT_SEND_KILL, CW_EFFECT_SEND_SIGNAL, /* to the attempt's node */
-    CW_EFFECT_JOB_FINAL,    /* all elements terminal: tell waiters (unlink them); memory goes after it */
-    CW_EFFECT_RUN_CYCLE     /* something may start now */
+    CW_EFFECT_EVENT, /* append to history */
+    CW_EFFECT_DONE,  /* attempt has its terminal state (once): index by end time */
+    CW_EFFECT_SEND_START,
+    CW_EFFECT_SEND_KILL,
+    CW_EFFECT_SEND_SIGNAL, /* to the attempt's node */
+    CW_EFFECT_JOB_FINAL,   /* all elements terminal: tell waiters (unlink them); then it is freed */
+    CW_EFFECT_RUN_CYCLE    /* something may start now */
 };
 struct cw_effect {
     enum cw_effect_kind kind;
@@ -128,72 +132,96 @@ struct cw_model *cw_model_create(cw_effect_fn emit, void *arg);
 void cw_model_destroy(struct cw_model *m);
 
 /* ---- partitions and nodes (node.h) are set first; then jobs are restored or submitted ---- */
-/* Takes over rec's content (copied). Sets ids: *ret_job->id = next id; next_id moves by count+1 for arrays.
- * Emits PUT_JOB, EVENT submit, RUN_CYCLE. -EINVAL with a sentence: partition, indices or a dependency that
- * cannot be satisfied; -ENOENT: an unsatisfied dependency on a job that is not live (the caller looks
- * finished predecessors up first); -ENODATA: on an element of a live array that has ended already with
- * an outcome that only its attempt row knows (look it up and set satisfied, or refuse). */
-int cw_model_submit(struct cw_model *m, const Cw__JobRecord *rec, struct cw_job **ret, struct cw_error *err);
-/* Rebuilds one job from its stored row (no effects). Jobs come in the order of their ids, before the
- * attempts. *ret is NULL for what need not be in memory: a terminal job, an attempt whose ledger is freed.
- * An attempt of an unknown node makes that node (without inventory). Terminal attempts whose ledger is
- * not freed are quarantine: restore those too, whether or not their job is still live. */
-int cw_model_restore_job(struct cw_model *m, const Cw__JobRecord *rec, struct cw_job **ret, struct cw_error *err);
-int cw_model_restore_attempt(struct cw_model *m, const Cw__AttemptRecord *rec, struct cw_attempt **ret, struct cw_error *err);
+/* Takes over rec's content (copied). Sets ids: *ret_job->id = next id; next_id moves by count+1 for
+ * arrays. Emits PUT_JOB, EVENT submit, RUN_CYCLE. -EINVAL with a sentence: partition, indices or a
+ * dependency that cannot be satisfied; -ENOENT: an unsatisfied dependency on a job that is not live
+ * (the caller looks finished predecessors up first); -ENODATA: on an element of a live array that
+ * has ended already with an outcome that only its attempt row knows (look it up and set satisfied,
+ * or refuse). */
+int cw_model_submit(struct cw_model *m, const Cw__JobRecord *rec, struct cw_job **ret,
+                    struct cw_error *err);
+/* Rebuilds one job from its stored row (no effects). Jobs come in the order of their ids, before
+ * the attempts. *ret is NULL for what need not be in memory: a terminal job, an attempt whose
+ * ledger is freed. An attempt of an unknown node makes that node (without inventory). Terminal
+ * attempts whose ledger is not freed are quarantine: restore those too, whether or not their job is
+ * still live. */
+int cw_model_restore_job(struct cw_model *m, const Cw__JobRecord *rec, struct cw_job **ret,
+                         struct cw_error *err);
+int cw_model_restore_attempt(struct cw_model *m, const Cw__AttemptRecord *rec,
+                             struct cw_attempt **ret, struct cw_error *err);
 uint64_t cw_model_next_id(const struct cw_model *m);
 void cw_model_set_next_id(struct cw_model *m, uint64_t id);
 
-struct cw_job *cw_model_job(struct cw_model *m, uint64_t id);      /* by job or element id; NULL: not live */
-struct cw_attempt *cw_model_attempt(struct cw_model *m, uint64_t element_id); /* live try of an element */
+/* By job or element id; NULL: not live. */
+struct cw_job *cw_model_job(struct cw_model *m, uint64_t id);
+/* Live try of an element. */
+struct cw_attempt *cw_model_attempt(struct cw_model *m, uint64_t element_id);
 uint64_t cw_job_element_id(const struct cw_job *j, uint64_t ordinal);
 bool cw_job_ordinal(const struct cw_job *j, uint64_t element_id, uint64_t *ret);
-uint64_t cw_job_index(const struct cw_job *j, uint64_t ordinal);   /* array index of an ordinal */
-/* The row as it has to be stored now (arena or heap owned by caller: cw__job_record__free_unpacked). */
+uint64_t cw_job_index(const struct cw_job *j, uint64_t ordinal); /* array index of an ordinal */
+/* The row as it has to be stored now (arena or heap owned by caller:
+ * cw__job_record__free_unpacked). */
 Cw__JobRecord *cw_job_record(const struct cw_job *j);
 size_t cw_model_n_jobs(const struct cw_model *m);
-void cw_model_each_job(struct cw_model *m, bool (*fn)(struct cw_job *j, void *arg), void *arg); /* by id */
-/* Jobs with waiting elements that are not held, whose dependencies are met and whose partition exists, in
- * scheduling order: larger cw_job.priority first, then by id (cw_job.in_queue). The others that wait
- * are parked (cw_model_parked), in no order. */
+/* By id. */
+void cw_model_each_job(struct cw_model *m, bool (*fn)(struct cw_job *j, void *arg), void *arg);
+/* Jobs with waiting elements that are not held, whose dependencies are met and whose partition
+ * exists, in scheduling order: larger cw_job.priority first, then by id (cw_job.in_queue). The
+ * others that wait are parked (cw_model_parked), in no order. */
 struct cw_list *cw_model_queue(struct cw_model *m);
 struct cw_list *cw_model_parked(struct cw_model *m);
-int64_t *cw_model_order_stamp(struct cw_model *m); /* when all priorities were evaluated last; 0 at first */
+/* When all priorities were evaluated last; 0 at first. */
+int64_t *cw_model_order_stamp(struct cw_model *m);
 void cw_model_queue_reorder(struct cw_model *m, struct cw_job *j); /* after its priority changed */
 uint64_t cw_model_n_queued(const struct cw_model *m, uint16_t partition); /* of the queue, in it */
-uint32_t cw_model_n_queued_partitions(const struct cw_model *m); /* partitions with a job in the queue */
+/* Partitions with a job in the queue. */
+uint32_t cw_model_n_queued_partitions(const struct cw_model *m);
 /* Appends the row as cw_job_record would pack it, cheaply (no unpacking of the spec). */
 void cw_job_row(const struct cw_job *j, struct cw_buf *out);
-uint64_t cw_job_n_waiting(const struct cw_job *j); /* elements that could start as far as they are concerned */
+/* Elements that could start as far as they are concerned. */
+uint64_t cw_job_n_waiting(const struct cw_job *j);
 bool cw_job_next(const struct cw_job *j, uint64_t *ret_ordinal); /* the element to start next */
-enum cw_reason cw_job_reason(const struct cw_job *j); /* why it waits, as of now */
+enum cw_reason cw_job_reason(const struct cw_job *j);            /* why it waits, as of now */
 
-/* ---- steps; each is legal in every state and says what it did ----------------------------------------
- * A step may make the job final: then `j` is gone when it returns. What ended an attempt, when we had
- * asked for a kill: our cause wins, except over EXIT (it was faster than our kill) and OOM (the kernel
- * says so). */
+/* ---- steps; each is legal in every state and says what it did ---- */
+/* A step may make the job final: then `j` is gone when it returns. What ended an attempt, when we
+ * had asked for a kill: our cause wins, except over EXIT (it was faster than our kill) and OOM (the
+ * kernel says so). */
 /* Element `ordinal` (0 for plain) of a waiting job gets this grant. PENDING -> STARTING. */
-struct cw_attempt *cw_model_grant(struct cw_model *m, struct cw_job *j, uint64_t ordinal, struct cw_node *n, const uint64_t *cores, const Cw__Grant *grant, int64_t now_ns);
-int cw_model_started(struct cw_model *m, const Cw__TaskStarted *s, int64_t now_ns);  /* -ESTALE: fenced */
-/* -ESTALE: fenced or seen before. Requeues after a node's fault while attempt <= max_requeues. Not empty: the
- * ledger stays charged until cw_model_emptied, or a second TaskEnd with empty, or cw_model_lost with ledger_free. */
+struct cw_attempt *cw_model_grant(struct cw_model *m, struct cw_job *j, uint64_t ordinal,
+                                  struct cw_node *n, const uint64_t *cores, const Cw__Grant *grant,
+                                  int64_t now_ns);
+/* -ESTALE: fenced. */
+int cw_model_started(struct cw_model *m, const Cw__TaskStarted *s, int64_t now_ns);
+/* -ESTALE: fenced or seen before. Requeues after a node's fault while attempt <= max_requeues. Not
+ * empty: the ledger stays charged until cw_model_emptied, or a second TaskEnd with empty, or
+ * cw_model_lost with ledger_free. */
 int cw_model_ended(struct cw_model *m, const Cw__TaskEnd *e, int64_t now_ns, uint32_t max_requeues);
 int cw_model_emptied(struct cw_model *m, uint64_t id, uint32_t attempt, int64_t now_ns);
-/* The node cannot answer for this attempt any more (lost, or came back without it). Requeue by budget. */
-void cw_model_lost(struct cw_model *m, struct cw_attempt *a, const char *why, bool ledger_free, int64_t now_ns, uint32_t max_requeues);
-/* Cancels waiting elements at once and begins to kill live ones. ordinals NULL: all. Returns the elements named that
- * had not ended (so a second call answers the same); only the first call has effects. */
-uint64_t cw_model_cancel(struct cw_model *m, struct cw_job *j, const struct cw_idset *ordinals, uint32_t uid, int64_t now_ns);
-uint64_t cw_model_signal(struct cw_model *m, struct cw_job *j, const struct cw_idset *ordinals, uint32_t sig);
+/* The node cannot answer for this attempt any more (lost, or came back without it). Requeue by
+ * budget. */
+void cw_model_lost(struct cw_model *m, struct cw_attempt *a, const char *why, bool ledger_free,
+                   int64_t now_ns, uint32_t max_requeues);
+/* Cancels waiting elements at once and begins to kill live ones. ordinals NULL: all. Returns the
+ * elements named that had not ended (so a second call answers the same); only the first call has
+ * effects. */
+uint64_t cw_model_cancel(struct cw_model *m, struct cw_job *j, const struct cw_idset *ordinals,
+                         uint32_t uid, int64_t now_ns);
+uint64_t cw_model_signal(struct cw_model *m, struct cw_job *j, const struct cw_idset *ordinals,
+                         uint32_t sig);
 void cw_model_hold(struct cw_model *m, struct cw_job *j, bool hold, uint32_t uid, int64_t now_ns);
-/* Asks for the kill of attempts whose time limit has passed. Of those that were asked to die and whose node said
- * nothing for CW_MODEL_KILL_PATIENCE_S beyond the grace, ends the job and keeps the ledger (quarantine).
- * Returns the next deadline or INT64_MAX. */
+/* Asks for the kill of attempts whose time limit has passed. Of those that were asked to die and
+ * whose node said nothing for CW_MODEL_KILL_PATIENCE_S beyond the grace, ends the job and keeps the
+ * ledger (quarantine). Returns the next deadline or INT64_MAX. */
 #define CW_MODEL_KILL_PATIENCE_S 300
-#define CW_MODEL_LAUNCH_PATIENCE_S 3600 /* from grant to STARTED; then it is killed as the node's fault (LAUNCH_NODE) */
-#define CW_MODEL_LAUNCH_FAULTS 3        /* so many failed launches in a row, of more than one job, drain a node */
+/* From grant to STARTED; then it is killed as the node's fault (LAUNCH_NODE). */
+#define CW_MODEL_LAUNCH_PATIENCE_S 3600
+/* So many failed launches in a row, of more than one job, drain a node. */
+#define CW_MODEL_LAUNCH_FAULTS 3
 int64_t cw_model_deadlines(struct cw_model *m, int64_t now_ns);
 /* A job has become final: satisfies or fails the dependents. outcome_ok: COMPLETED throughout. */
 void cw_model_dependency_final(struct cw_model *m, uint64_t job_id, bool ok, int64_t now_ns);
-bool cw_job_eligible(const struct cw_job *j); /* not held, dependencies met, throttle allows one more */
-/* Recomputes every node's ledger from attempts; 0, or the number of differences with text appended. */
+/* Not held, dependencies met, throttle allows one more. */
+bool cw_job_eligible(const struct cw_job *j);
+/* Recomputes every node's ledger from attempts; 0, or the number of differences with a line each. */
 int cw_model_selfcheck(struct cw_model *m, struct cw_buf *ret);

@@ -6,8 +6,14 @@
 #include "model/job.h"
 #include "model/node.h"
 
-struct cw_jobslot { uint64_t id; struct cw_job *job; }; /* job NULL: gone */
-struct cw_partslot { struct cw_partition part; uint64_t n_queued; };
+struct cw_jobslot {
+    uint64_t id;
+    struct cw_job *job;
+}; /* job NULL: gone */
+struct cw_partslot {
+    struct cw_partition part;
+    uint64_t n_queued;
+};
 
 /* One dependency that is not met: waiting job, on whom. */
 struct cw_depset;
@@ -18,12 +24,25 @@ struct cw_depedge {
     uint64_t pred_id;
     Cw__DependencyKind kind;
 };
-struct cw_depset { uint64_t pred_id; struct cw_list edges; };
-struct cw_jobdeps { size_t n_open, n; struct cw_depedge edges[]; };
+struct cw_depset {
+    uint64_t pred_id;
+    struct cw_list edges;
+};
+struct cw_jobdeps {
+    size_t n_open, n;
+    struct cw_depedge edges[];
+};
 
 /* What became final and has yet to be told to dependents. */
-enum cw_depnews { CW_DEPNEWS_OK, CW_DEPNEWS_FAILED, CW_DEPNEWS_FAILING /* an array that cannot become OK any more */ };
-struct cw_depnote { uint64_t id; enum cw_depnews news; };
+enum cw_depnews {
+    CW_DEPNEWS_OK,
+    CW_DEPNEWS_FAILED,
+    CW_DEPNEWS_FAILING /* an array that cannot become OK any more */
+};
+struct cw_depnote {
+    uint64_t id;
+    enum cw_depnews news;
+};
 
 struct cw_model {
     cw_effect_fn emit;
@@ -31,7 +50,7 @@ struct cw_model {
     uint64_t next_id;
     struct cw_jobslot *slots; /* by id */
     size_t n_slots, cap_slots, n_jobs;
-    uint32_t walking;         /* cw_model_each_job in progress: no compaction */
+    uint32_t walking;            /* cw_model_each_job in progress: no compaction */
     struct cw_idtable *attempts; /* element id -> cw_attempt */
     struct cw_node **nodes;
     uint32_t n_nodes, cap_nodes;
@@ -40,13 +59,13 @@ struct cw_model {
     uint16_t n_parts;
     uint32_t n_queued_parts;
     struct cw_list queue, parked;
-    int64_t order_ns; /* see cw_model_order_stamp */
+    int64_t order_ns;           /* see cw_model_order_stamp */
     struct cw_idtable *depsets; /* pred id -> cw_depset */
     struct cw_depnote *notes;
     size_t n_notes, cap_notes;
     bool draining;
     struct cw_depset *telling; /* the set that the drain works on */
-    struct cw_attempt **heap; /* by deadline_ns */
+    struct cw_attempt **heap;  /* by deadline_ns */
     uint32_t n_heap, cap_heap;
 };
 
@@ -59,15 +78,16 @@ void cw_emit(struct cw_model *m, const struct cw_effect *e);
 void cw_emit_job(struct cw_model *m, enum cw_effect_kind kind, struct cw_job *j);
 void cw_emit_attempt(struct cw_model *m, enum cw_effect_kind kind, struct cw_attempt *a);
 void cw_emit_cycle(struct cw_model *m);
-void cw_emit_event(struct cw_model *m, struct cw_job *j, struct cw_attempt *a, struct cw_node *n, uint32_t uid,
-                   const char *event, const char *fmt, ...) __attribute__((format(printf, 7, 8)));
+void cw_emit_event(struct cw_model *m, struct cw_job *j, struct cw_attempt *a, struct cw_node *n,
+                   uint32_t uid, const char *event, const char *fmt, ...)
+    __attribute__((format(printf, 7, 8)));
 void cw_model_slot_add(struct cw_model *m, struct cw_job *j);
 void cw_model_slot_remove(struct cw_model *m, struct cw_job *j);
 
 /* job.c */
-void cw_job_settle(struct cw_job *j); /* state and reason from the elements */
+void cw_job_settle(struct cw_job *j);     /* state and reason from the elements */
 bool cw_job_done(const struct cw_job *j); /* nothing waits or lives */
-/* Elements have ended: stores the row, and when all have, makes the job final and frees it (true). */
+/* Elements have ended: stores the row; when all have, makes the job final and frees it (true). */
 bool cw_job_conclude(struct cw_model *m, struct cw_job *j, Cw__State plain_state, int64_t end_ns);
 void cw_job_destroy(struct cw_model *m, struct cw_job *j);
 
@@ -77,13 +97,17 @@ void cw_jobarray_destroy(struct cw_jobarray *a);
 int cw_jobarray_restore(struct cw_jobarray *a, const Cw__JobRecord *rec, struct cw_error *err);
 void cw_jobarray_save(const struct cw_jobarray *a, Cw__JobRecord *rec); /* heap strings into rec */
 uint32_t cw_jobarray_next_attempt(const struct cw_jobarray *a, uint64_t ordinal);
-void cw_jobarray_set_next_attempt(struct cw_jobarray *a, uint64_t ordinal, uint32_t n); /* 1: forget */
-bool cw_jobarray_took(struct cw_jobarray *a, uint64_t ordinal); /* out of pending; false: was not in it */
+/* 1: forget. */
+void cw_jobarray_set_next_attempt(struct cw_jobarray *a, uint64_t ordinal, uint32_t n);
+/* Out of pending; false: was not in it. */
+bool cw_jobarray_took(struct cw_jobarray *a, uint64_t ordinal);
 void cw_jobarray_count(struct cw_jobarray *a, Cw__State s, uint32_t exit_status);
-uint64_t cw_jobarray_cancel_pending(struct cw_jobarray *a, const struct cw_idset *ordinals, uint32_t exit_status, struct cw_idset *ret_hit);
+uint64_t cw_jobarray_cancel_pending(struct cw_jobarray *a, const struct cw_idset *ordinals,
+                                    uint32_t exit_status, struct cw_idset *ret_hit);
 
 /* jobqueue.c */
-void cw_queue_place(struct cw_model *m, struct cw_job *j); /* into queue or parked or neither, as it is now */
+/* Into queue or parked or neither, as it is now. */
+void cw_queue_place(struct cw_model *m, struct cw_job *j);
 void cw_queue_leave(struct cw_model *m, struct cw_job *j);
 
 /* job_deps.c */
@@ -97,25 +121,33 @@ void cw_deps_drain(struct cw_model *m, int64_t now_ns);
 
 /* job_control.c */
 #define CW_WHY_DEPENDENCY "DependencyNeverSatisfied"
-void cw_job_cancel_unmet(struct cw_model *m, struct cw_job *j, int64_t now_ns); /* j is gone afterwards */
+/* J is gone afterwards. */
+void cw_job_cancel_unmet(struct cw_model *m, struct cw_job *j, int64_t now_ns);
 
 /* attempt.c */
-struct cw_attempt *cw_attempt_create(struct cw_job *j, struct cw_node *n, Cw__AttemptRecord *rec); /* takes rec */
-void cw_attempt_quarantine(struct cw_model *m, struct cw_attempt *a, int64_t now_ns); /* patience is over */
-void cw_attempt_ask_kill(struct cw_model *m, struct cw_attempt *a, Cw__Cause why, uint32_t uid, int64_t now_ns);
+/* Takes rec. */
+struct cw_attempt *cw_attempt_create(struct cw_job *j, struct cw_node *n, Cw__AttemptRecord *rec);
+/* Patience is over. */
+void cw_attempt_quarantine(struct cw_model *m, struct cw_attempt *a, int64_t now_ns);
+void cw_attempt_ask_kill(struct cw_model *m, struct cw_attempt *a, Cw__Cause why, uint32_t uid,
+                         int64_t now_ns);
 int64_t cw_attempt_launch_end(const struct cw_attempt *a);
 int64_t cw_attempt_limit_end(const struct cw_attempt *a); /* RUNNING: its time limit */
-int64_t cw_attempt_patience(const struct cw_attempt *a, int64_t now_ns); /* until when we wait after a kill */
+/* Until when we wait after a kill. */
+int64_t cw_attempt_patience(const struct cw_attempt *a, int64_t now_ns);
 void cw_attempt_destroy(struct cw_model *m, struct cw_attempt *a);
 
 /* ledger.c */
-void cw_ledger_charge(struct cw_model *m, struct cw_attempt *a); /* cores, mem, gpus of a to a->node */
+/* Cores, mem, gpus of a to a->node. */
+void cw_ledger_charge(struct cw_model *m, struct cw_attempt *a);
 void cw_ledger_free(struct cw_attempt *a);
 void cw_ledger_recompute(struct cw_node *n); /* from the attempts' records */
-void cw_ledger_resolve(struct cw_attempt *a); /* masks of a from its grant and its node's inventory */
+/* Masks of a from its grant and its node's inventory. */
+void cw_ledger_resolve(struct cw_attempt *a);
 
 /* deadlines.c */
-void cw_heap_set(struct cw_model *m, struct cw_attempt *a, int64_t deadline_ns); /* INT64_MAX: leaves */
+/* INT64_MAX: leaves. */
+void cw_heap_set(struct cw_model *m, struct cw_attempt *a, int64_t deadline_ns);
 
 /* node.c, partition.c */
 void cw_node_destroy(struct cw_model *m, struct cw_node *n);

@@ -58,16 +58,17 @@ void cw_node_destroy(struct cw_model *m, struct cw_node *n)
     free(n);
 }
 
+static uint32_t at_most(size_t n, uint32_t most)
+{
+    return n > most ? most : (uint32_t)n;
+}
+
 static void build_shape(struct cw_node *n)
 {
     const Cw__Inventory *inv = n->rec->inventory;
     drop_shape(n);
-    n->n_cores = inv == NULL                     ? 0
-                 : inv->n_cores > NODE_MAX_CORES ? NODE_MAX_CORES
-                                                 : (uint32_t)inv->n_cores;
-    n->gpus_total = inv == NULL                   ? 0
-                    : inv->n_gpus > NODE_MAX_GPUS ? NODE_MAX_GPUS
-                                                  : (uint32_t)inv->n_gpus;
+    n->n_cores = inv == NULL ? 0 : at_most(inv->n_cores, NODE_MAX_CORES);
+    n->gpus_total = inv == NULL ? 0 : at_most(inv->n_gpus, NODE_MAX_GPUS);
     n->words = (n->n_cores + 63) / 64;
     n->mem_total = inv == NULL ? 0 : inv->mem_bytes;
     size_t k = n->n_cores > 0 ? n->n_cores : 1;

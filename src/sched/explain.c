@@ -18,9 +18,9 @@
 
 static const char *dep_word(Cw__DependencyKind k)
 {
-    return k == CW__DEPENDENCY_KIND__AFTEROK    ? "afterok"
-           : k == CW__DEPENDENCY_KIND__AFTERANY ? "afterany"
-                                                : "afternotok";
+    if (k == CW__DEPENDENCY_KIND__AFTEROK)
+        return "afterok";
+    return k == CW__DEPENDENCY_KIND__AFTERANY ? "afterany" : "afternotok";
 }
 
 static void add_dependency(struct cw_model *m, const Cw__Dependency *d, struct cw_strv *out)

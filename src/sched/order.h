@@ -4,6 +4,6 @@
 
 #define CW_ORDER_REFRESH_NS INT64_C(1000000000) /* how old a priority may be */
 
-/* Evaluates new jobs, and all of them when the last time is CW_ORDER_REFRESH_NS ago (policies may age).
- * Nothing without a policy: the queue is in submit order then. */
+/* Evaluates new jobs, and all of them when the last time is CW_ORDER_REFRESH_NS ago (policies may
+ * age). Nothing without a policy: the queue is in submit order then. */
 void cw_order_refresh(struct cw_model *m, const struct cw_pass_policy *p, int64_t now_ns);

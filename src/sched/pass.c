@@ -48,8 +48,7 @@ static uint64_t mix(uint64_t h, uint64_t v)
 static struct miss *miss_slot(struct pass *p, const struct cw_shape *s)
 {
     uint64_t h = mix(mix(mix(s->part->index, s->cores), s->gpus), s->mem_bytes);
-    h = mix(mix(h, (uintptr_t)s->isolation),
-            (uintptr_t)s->gpu_type); /* interned or the partition's own */
+    h = mix(mix(h, (uintptr_t)s->isolation), (uintptr_t)s->gpu_type); /* interned texts */
     return &p->misses[h % N_MISSES];
 }
 

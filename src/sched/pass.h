@@ -1,9 +1,9 @@
 #pragma once
-/* One scheduling pass over the model: which waiting elements start now and where. Pure: reads the model,
- * calls `grant` for each decision (which charges the ledger through cw_model_grant), sets the reason of
- * each job that it looked at and could not start. Work is bounded by the number of jobs that can start
- * plus the jobs that wait in front of them; with CW_SCHED_CAP_STRICT the first job that does not fit ends
- * the pass for its partition, and those behind it get reason Priority.
+/* One scheduling pass over the model: which waiting elements start now and where. Pure: reads the
+ * model, calls `grant` for each decision (which charges the ledger through cw_model_grant), sets
+ * the reason of each job that it looked at and could not start. Work is bounded by the number of
+ * jobs that can start plus the jobs that wait in front of them; with CW_SCHED_CAP_STRICT the first
+ * job that does not fit ends the pass for its partition, and those behind it get reason Priority.
  * Test: pass_test.c with the case files of testsuite/sched. */
 #include <crunwlm/plugin.h>
 
@@ -13,16 +13,22 @@
 struct cw_pass_policy {
     const struct cw_sched_ops *ops; /* NULL: submit order */
     void *ctx;
-    uint64_t caps;                  /* CW_SCHED_CAP_STRICT or jobs behind one that does not fit may start */
+    uint64_t caps; /* CW_SCHED_CAP_STRICT or jobs behind one that does not fit may start */
 };
-struct cw_pass_stats { uint64_t looked_at, started; int64_t ns; };
-typedef void (*cw_pass_grant_fn)(struct cw_job *j, uint64_t ordinal, struct cw_node *n, const uint64_t *cores, const Cw__Grant *grant, void *arg);
-/* max_starts 0: no bound. p NULL: strict, in submit order. grant is called with memory that is valid during
- * the call and must charge it (cw_model_grant). ret may be NULL. */
-void cw_pass_run(struct cw_model *m, const struct cw_pass_policy *p, int64_t now_ns, uint64_t max_starts, cw_pass_grant_fn grant, void *arg, struct cw_pass_stats *ret);
+struct cw_pass_stats {
+    uint64_t looked_at, started;
+};
+typedef void (*cw_pass_grant_fn)(struct cw_job *j, uint64_t ordinal, struct cw_node *n,
+                                 const uint64_t *cores, const Cw__Grant *grant, void *arg);
+/* max_starts 0: no bound. p NULL: strict, in submit order. grant is called with memory that is
+ * valid during the call and must charge it (cw_model_grant). ret may be NULL. */
+void cw_pass_run(struct cw_model *m, const struct cw_pass_policy *p, int64_t now_ns,
+                 uint64_t max_starts, cw_pass_grant_fn grant, void *arg, struct cw_pass_stats *ret);
 /* Every rule that blocks job j now, one line each, with numbers; last the place in the queue. Never
  * empty for a waiting job. */
-void cw_pass_explain(struct cw_model *m, const struct cw_pass_policy *p, struct cw_job *j, int64_t now_ns, struct cw_strv *ret);
-/* Could this spec ever run on some node of its partition? -EINVAL with the term that fails on the best
- * node: "asked 56 cores, largest node in partition main (n3) offers 54 (2 reserved)". No node yet: 0. */
-int cw_pass_feasible(struct cw_model *m, const Cw__JobSpec *s, const struct cw_partition *p, struct cw_error *err);
+void cw_pass_explain(struct cw_model *m, const struct cw_pass_policy *p, struct cw_job *j,
+                     int64_t now_ns, struct cw_strv *ret);
+/* Could this spec ever run on some node of its partition? -EINVAL with the term that fails on the
+ * best node: "asked 56 cores, largest node in partition main (n3) offers 54". No node yet: 0. */
+int cw_pass_feasible(struct cw_model *m, const Cw__JobSpec *s, const struct cw_partition *p,
+                     struct cw_error *err);

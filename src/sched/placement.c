@@ -13,8 +13,8 @@
 /* "auto" leaves the choice to the node. */
 static const char *asked(const char *isolation)
 {
-    return isolation == NULL || isolation[0] == '\0' || strcmp(isolation, "auto") == 0 ? NULL
-                                                                                       : isolation;
+    bool any = isolation == NULL || isolation[0] == '\0' || strcmp(isolation, "auto") == 0;
+    return any ? NULL : isolation;
 }
 
 bool cw_shape_of_job(const struct cw_model *m, const struct cw_job *j, struct cw_shape *ret)
