@@ -92,7 +92,7 @@ static void cgroup_close(void *ctx)
 {
     struct cgroup_ctx *c = ctx;
 
-    groupsite_close(&c->site);
+    groupsite_close(&c->site, true);
     free(c);
 }
 
@@ -110,6 +110,24 @@ static int cgroup_probe(void *ctx, struct cw_plugin_err *err)
     return site_need(ctx, err) < 0 ? -ENOTSUP : 0;
 }
 
+/* -ENOENT: another process, sweeping or ending, removed our empty base. It is made anew. */
+static int create_box(struct cgroup_ctx *c, const char *key, const struct groupbox_want *want,
+                      struct groupbox **ret, struct cw_plugin_err *err)
+{
+    int r = groupbox_create(&c->site, key, want, ret, err);
+
+    for (int i = 0; i < SITE_TRIES && r == -ENOENT; i++) {
+        struct groupsite fresh;
+        r = groupsite_open(&fresh, c->host, &c->options, err);
+        if (r < 0)
+            continue;
+        groupsite_close(&c->site, false);
+        c->site = fresh; /* boxes refer to it by its place, which stays */
+        r = groupbox_create(&c->site, key, want, ret, err);
+    }
+    return r;
+}
+
 static int cgroup_prepare(void *ctx, const struct cw_task_view *task, const struct cw_plan *plan,
                           void **ret_box, struct cw_plugin_err *err)
 {
@@ -123,13 +141,7 @@ static int cgroup_prepare(void *ctx, const struct cw_task_view *task, const stru
     if (r == 0)
         r = site_need(c, err);
     if (r == 0)
-        r = groupbox_create(&c->site, task->key, &want, &b, err);
-    if (r == -ENOENT) { /* another process of the instance removed the empty base */
-        groupsite_close(&c->site);
-        r = site_need(c, err);
-        if (r == 0)
-            r = groupbox_create(&c->site, task->key, &want, &b, err);
-    }
+        r = create_box(c, task->key, &want, &b, err);
     if (r < 0)
         return r;
     *ret_box = b;

@@ -675,6 +675,21 @@ static void reclaim_by_key_kills_what_a_crashed_shepherd_left(void **state)
     assert_int_equal(OPS->release(f->ctx, box), 0); /* tolerates that all is gone */
 }
 
+static void a_base_that_another_instance_swept_away_is_made_again(void **state)
+{
+    struct fixture *f = *state, other = {0};
+    struct cw_plugin_err err = {{0}};
+    void *box;
+
+    skip_unless_real(f);
+    snprintf(node_dir, sizeof(node_dir), "/test/other/%d", (int)getpid());
+    assert_int_equal(cw_plugin.open(&host, &other.ctx, &err), 0);
+    assert_int_equal(OPS->probe(other.ctx, &err), 0); /* sweeps: ours is empty */
+    box = real_box(f, "12.1");
+    assert_int_equal(OPS->release(f->ctx, box), 0);
+    cw_plugin.close(other.ctx);
+}
+
 static double now_us(void)
 {
     struct timespec t;
@@ -742,6 +757,7 @@ int main(void)
         REAL(processor_time_of_the_whole_task_is_measured),
         REAL(signal_reaches_the_task),
         REAL(reclaim_by_key_kills_what_a_crashed_shepherd_left),
+        REAL(a_base_that_another_instance_swept_away_is_made_again),
         REAL(a_box_costs_less_than_ten_milliseconds),
         REAL_V2(kill_reaches_a_process_that_left_session_parent_and_environment),
         REAL_V2(processor_time_of_the_whole_task_is_measured),

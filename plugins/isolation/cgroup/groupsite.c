@@ -1,6 +1,7 @@
 /* Finds the hierarchies, makes the base groups, learns which controllers a box can have. */
 #include "isolation/cgroup/groupsite.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -16,6 +17,7 @@
 
 #define MOUNTS_MAX    32
 #define PROC_TEXT_MAX (256 * 1024)
+#define OPEN_TRIES    5
 #define BASE_LEVELS   3 /* of the default place */
 
 static const char *const controller_names[GROUP_CONTROLLERS] = {"freezer", "cpuacct", "memory",
@@ -149,22 +151,55 @@ static int open_base(const char *top, const char *below, const char *base, struc
     return dir;
 }
 
+/* As open_base; another instance may sweep an empty group away between our making and opening it.
+ */
+static int open_base_again(const char *top, const char *below, const char *base, unsigned wanted,
+                           struct walk *w)
+{
+    int dir = -ENOENT;
+
+    for (int i = 0; i < OPEN_TRIES && dir == -ENOENT; i++) {
+        w->controllers = wanted;
+        dir = open_base(top, below, base, w);
+    }
+    return dir;
+}
+
+/* Removes the empty groups of instances that ended without doing so. One that is still alive makes
+ * its own again when it needs it; one with boxes cannot be removed. */
+static void sweep_siblings(const char *path)
+{
+    char parent[sizeof(((struct group_hier *)0)->path)];
+    char *slash;
+    struct dirent *d;
+    DIR *list;
+
+    snprintf(parent, sizeof(parent), "%s", path);
+    slash = strrchr(parent, '/');
+    *slash = '\0';
+    list = opendir(parent);
+    while (list != NULL && (d = readdir(list)) != NULL)
+        if (d->d_type == DT_DIR && d->d_name[0] != '.' && strcmp(d->d_name, slash + 1) != 0)
+            unlinkat(dirfd(list), d->d_name, AT_REMOVEDIR);
+    if (list != NULL)
+        closedir(list);
+}
+
 /* Adds one hierarchy to the site: at the top, else below our own group. */
 static int add_hier(struct groupsite *s, const struct group_mount *m, const char *self_cgroup,
                     const char *base, struct cw_plugin_err *err)
 {
-    struct walk w = {.version = m->version, .controllers = m->controllers};
+    struct walk w = {.version = m->version};
     struct group_hier *h = &s->hier[s->n];
     char own[512];
     int dir;
 
     group_self_path(self_cgroup, m, own, sizeof(own));
     snprintf(h->path, sizeof(h->path), "%s/%s", m->point, base);
-    dir = open_base(m->point, "", base, &w);
+    dir = open_base_again(m->point, "", base, m->controllers, &w);
     if (dir < 0 && own[0] != '\0') {
-        w.controllers = m->controllers;
         snprintf(h->path, sizeof(h->path), "%s/%s/%s", m->point, own, base);
-        dir = open_base(m->point, own, base, &w);
+        dir = open_base_again(m->point, own, base, m->controllers, &w);
     }
     if (dir < 0)
         return fail(err, dir, "", h->path);
@@ -173,6 +208,8 @@ static int add_hier(struct groupsite *s, const struct group_mount *m, const char
     s->plain = w.plain;
     s->have |= h->controllers;
     s->n++;
+    if (s->default_base)
+        sweep_siblings(h->path);
     return 0;
 }
 
@@ -331,7 +368,7 @@ int groupsite_open(struct groupsite *s, const struct cw_host *host,
     free(self_cgroup);
     s->is_open = true;
     if (r < 0) {
-        groupsite_close(s);
+        groupsite_close(s, true);
         return r;
     }
     read_machine(s);
@@ -351,13 +388,13 @@ static void remove_base(const struct group_hier *h)
     }
 }
 
-void groupsite_close(struct groupsite *s)
+void groupsite_close(struct groupsite *s, bool remove)
 {
     if (!s->is_open)
         return;
     for (size_t i = 0; i < s->n; i++) {
         close(s->hier[i].dir);
-        if (s->default_base)
+        if (remove && s->default_base)
             remove_base(&s->hier[i]);
     }
     *s = (struct groupsite){0};

@@ -42,5 +42,5 @@ struct groupsite_options {
 /* -ENOTSUP with the reason when no hierarchy can be used. */
 int groupsite_open(struct groupsite *s, const struct cw_host *host,
                    const struct groupsite_options *opts, struct cw_plugin_err *err);
-/* Also removes the default base groups when they are empty. */
-void groupsite_close(struct groupsite *s);
+/* remove: also the default base groups, where they are empty. */
+void groupsite_close(struct groupsite *s, bool remove);
