@@ -1,6 +1,6 @@
 # What people read is there and true: README in each folder, man pages that lint, names that exist.
 . "${CRUN_SRCDIR:?}/testsuite/lib.sh"
-plan 6
+plan 7
 cd "$CRUN_SRCDIR" || exit 1
 
 readmes() {
@@ -51,9 +51,21 @@ options() { # each long option that --help shows is in the man page
 ok "man pages know every option that --help shows" options
 
 crash() { # crash points in the code and in doc/HACKING.md agree
-    grep -rhoE 'cw_crashpoint(_fail)?\("[^"]+"\)' src | grep -o '"[^"]*"' | tr -d '"' | sort -u >"$T/a"
+    grep -rhoE --include='*.c' --exclude='*_test.c' 'cw_crashpoint(_fail)?\("[^"]+"\)' src | grep -o '"[^"]*"' | tr -d '"' | sort -u >"$T/a"
     while read -r p; do
         grep -q -- "\`$p\`" doc/HACKING.md || { echo "doc/HACKING.md lacks crash point $p"; return 1; }
     done <"$T/a"
 }
 ok "doc/HACKING.md lists every crash point" crash
+
+settings() { # each setting that the checker prints is in the man page
+    printf 'partition "p" {\n}\nplugin "gpu/fake" {\n}\n' >"$T/c.conf"
+    crunctld -t -c "$T/c.conf" | sed 's/ = .*//; s/.*\.//' | sort -u >"$T/names"
+    [ "$(wc -l <"$T/names")" -ge 30 ] || { echo "crunctld -t prints too little"; return 1; }
+    bad=0
+    while read -r n; do
+        grep -q "^\.It Ic $n No = " doc/man/crun.conf.5 || { echo "crun.conf.5 lacks $n"; bad=1; }
+    done <"$T/names"
+    return $bad
+}
+ok "crun.conf.5 has every setting" settings
