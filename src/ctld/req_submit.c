@@ -181,6 +181,21 @@ static int dependency_of_ended(const Cw__Dependency *d, Cw__State state, struct 
     return 0;
 }
 
+/* "12_3": from here on it is a dependency on that element's own id. */
+static int name_element(Cw__Dependency *d, const struct cw_jobsrc *s, bool *is_element, uint64_t *ordinal, struct cw_error *err)
+{
+    if (!d->has_index)
+        return 0;
+    if (!s->is_array || *is_element || !cw_idset_has(&s->indices, d->index))
+        return cw_fail(err, -EINVAL, "dependency on job %llu_%llu: it does not exist", (unsigned long long)d->job_id,
+                       (unsigned long long)d->index);
+    *ordinal = cw_idset_rank(&s->indices, d->index);
+    *is_element = true;
+    d->job_id = cw_jobsrc_element_id(s, *ordinal);
+    d->has_index = false;
+    return 0;
+}
+
 static int resolve_dependency(struct submit *x, Cw__Dependency *d, struct cw_error *err)
 {
     struct cw_jobsrc s;
@@ -193,6 +208,11 @@ static int resolve_dependency(struct submit *x, Cw__Dependency *d, struct cw_err
     int rc = cw_jobview_find(x->c, d->job_id, x->arena, &s, &is_element, &ordinal, NULL);
     if (rc < 0)
         return cw_fail(err, rc == -ENOENT ? -EINVAL : rc, "dependency on job %llu: it does not exist", (unsigned long long)d->job_id);
+    rc = name_element(d, &s, &is_element, &ordinal, err);
+    if (rc < 0) {
+        cw_jobsrc_fini(&s);
+        return rc;
+    }
     Cw__State state = is_element ? cw_jobview_element_state(x->c, &s, ordinal, &known) : s.rec->state;
     if (!known) { /* an element of which only the store knows how it ended */
         Cw__JobInfo *i = cw_jobview_element(x->c, &s, ordinal, x->arena);

@@ -137,34 +137,33 @@ struct deplist {
     size_t n;
 };
 
-static int add(struct deplist *l, Cw__DependencyKind kind, uint64_t id, struct cw_error *err)
+static int add(struct deplist *l, Cw__DependencyKind kind, const Cw__Dependency *on,
+               struct cw_error *err)
 {
     if (l->n == CW_SELECTOR_MAX_DEPENDENCIES)
         return cw_fail(err, -E2BIG, "more than %d dependencies", CW_SELECTOR_MAX_DEPENDENCIES);
     Cw__Dependency *d = cw_arena_alloc(l->arena, sizeof *d);
-    cw__dependency__init(d);
+    *d = *on;
     d->kind = kind;
-    d->has_job_id = id != 0;
-    d->job_id = id;
     l->v[l->n++] = d;
     return 0;
 }
 
-/* "12" or "12_*". Only the controller could tell an element's id from its index. */
-static int parse_predecessor(const char *text, uint64_t *ret, struct cw_error *err)
+/* "12", "12_*" (the same) or "12_3"; only the controller can tell that element's id. */
+static int parse_predecessor(const char *text, Cw__Dependency *ret, struct cw_error *err)
 {
     struct cw_selector s;
     int r = cw_selector_parse(text, &s, err);
     if (r < 0)
         return r;
-    if (s.first != s.last || s.attempt != 0)
-        r = cw_fail(err, -EINVAL, "job '%s': a dependency names one job", text);
-    else if (s.has_indices)
-        r = cw_fail(err, -EINVAL,
-                    "job '%s': name the element by its own id, or the array: %" PRIu64, text,
-                    s.first);
-    else
-        *ret = s.first;
+    if (s.first != s.last || s.attempt != 0 || (s.has_indices && cw_idset_count(&s.indices) != 1))
+        r = cw_fail(err, -EINVAL, "job '%s': a dependency names one job or one element", text);
+    else {
+        ret->has_job_id = 1;
+        ret->job_id = s.first;
+        ret->has_index = s.has_indices;
+        ret->index = s.has_indices ? cw_idset_first(&s.indices) : 0;
+    }
     cw_selector_fini(&s);
     return r;
 }
@@ -172,6 +171,7 @@ static int parse_predecessor(const char *text, uint64_t *ret, struct cw_error *e
 /* One "kind:ID[:ID...]" (the whole of term). */
 static int parse_term(char *term, struct deplist *l, struct cw_error *err)
 {
+    static const Cw__Dependency none = CW__DEPENDENCY__INIT;
     char *ids = strchr(term, ':');
     if (ids != NULL)
         *ids++ = '\0';
@@ -183,15 +183,15 @@ static int parse_term(char *term, struct deplist *l, struct cw_error *err)
             return cw_fail(err, -EINVAL, alone ? "%s takes no job id" : "%s needs a job id: %s:ID",
                            term, term);
         if (alone)
-            return add(l, kinds[i].kind, 0, err);
+            return add(l, kinds[i].kind, &none, err);
         for (char *next; ids != NULL; ids = next) {
-            uint64_t id = 0;
+            Cw__Dependency on = CW__DEPENDENCY__INIT;
             next = strchr(ids, ':');
             if (next != NULL)
                 *next++ = '\0';
-            int r = parse_predecessor(ids, &id, err);
+            int r = parse_predecessor(ids, &on, err);
             if (r == 0)
-                r = add(l, kinds[i].kind, id, err);
+                r = add(l, kinds[i].kind, &on, err);
             if (r < 0)
                 return r;
         }

@@ -25,7 +25,7 @@ void cw_selector_fini(struct cw_selector *s);
 int cw_selector_split(const char *text, struct cw_strv *ret, struct cw_error *err);
 /* "12" or "12_3": array_id 0 for a plain job. buf of 48 bytes. */
 char *cw_selector_format(uint64_t id, uint64_t array_id, uint64_t index, char *buf, size_t cap);
-/* "afterok:12:13,afterany:14_*" into dependencies (allocated in the arena). Knows the grammar of all kinds;
+/* "afterok:12:13,afterany:14_*,afterok:15_3" into dependencies (allocated in the arena). Knows the grammar of all kinds;
  * which of them are carried out is cw_check_dependency_kind's. */
 int cw_dependency_parse(const char *text, struct cw_arena *a, size_t *ret_n, Cw__Dependency ***ret,
                         struct cw_error *err);

@@ -89,8 +89,10 @@ static void test_dependencies(void **state)
     Cw__Dependency **d;
     size_t n;
     (void)state;
-    assert_int_equal(cw_dependency_parse("afterok:12:13,afterany:14_*,singleton", a, &n, &d, NULL), 0);
-    assert_int_equal(n, 4);
+    assert_int_equal(cw_dependency_parse("afterok:12:13,afterany:14_*,singleton,afterok:15_3", a, &n, &d, NULL), 0);
+    assert_int_equal(n, 5);
+    assert_false(d[2]->has_index);
+    assert_true(d[4]->has_index && d[4]->index == 3 && d[4]->job_id == 15);
     assert_int_equal(d[1]->job_id, 13);
     assert_int_equal(d[1]->kind, CW__DEPENDENCY_KIND__AFTEROK);
     assert_int_equal(d[2]->job_id, 14);
@@ -107,8 +109,8 @@ static void test_dependency_refusals(void **state)
         {"afterok", "afterok needs a job id: afterok:ID"},
         {"afterok:", "job '' is not a job id (12, 12_3, 12_[0-3], 5-9, 12:2)"},
         {"afterok:77_", "job '77_': an array index is missing behind _"},
-        {"afterok:77_3", "job '77_3': name the element by its own id, or the array: 77"},
-        {"afterok:5-9", "job '5-9': a dependency names one job"},
+        {"afterok:77_[1-2]", "job '77_[1-2]': a dependency names one job or one element"},
+        {"afterok:5-9", "job '5-9': a dependency names one job or one element"},
         {"afterok:1,", "'' is not a kind of dependency (afterok, afterany, afternotok)"},
         {"afterok:1?afterok:2", "'afterok:1?afterok:2': alternatives (?) are not carried out, a comma means and"},
         {"singleton:1", "singleton takes no job id"},
