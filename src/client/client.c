@@ -120,6 +120,11 @@ volatile sig_atomic_t *cw_client_interrupt(const struct cw_client *c)
     return c->interrupt;
 }
 
+int cw_client_pause(struct cw_client *c, uint32_t ms)
+{
+    return cw_rpc_client_pause(c->rpc, ms);
+}
+
 int cw_client_call(struct cw_client *c, enum cw_kind kind, const ProtobufCMessage *m, uint32_t timeout_ms, struct cw_arena *a,
                    ProtobufCMessage **ret, struct cw_error *err)
 {

@@ -24,7 +24,7 @@
 #define LOG_BYTES 200000u
 
 /* What the node does with its next LOG requests. */
-enum mood { SERVE, EXPIRED_ONCE, ELSEWHERE };
+enum mood { SERVE, EXPIRED_ONCE, ELSEWHERE, NOT_YET };
 
 struct instance {
     char dir[64], conf[96], pub[96], key[96], run[96], ctl_url[128], node_url[128];
@@ -63,6 +63,10 @@ static void answer_ticket(struct instance *w, struct cw_rpc_call *c)
     bool wrong = w->mood == ELSEWHERE && w->n_tickets == 0;
 
     w->n_tickets++;
+    if (w->mood == NOT_YET && w->n_tickets < 4) {
+        cw_rpc_reply_failure(c, -EAGAIN, "job 12 has not started yet", true);
+        return;
+    }
     b.id = at.id = at.job_id = 12;
     b.attempt = at.attempt = 3;
     at.state = CW__STATE__RUNNING;
@@ -114,6 +118,10 @@ static void on_node_call(struct cw_rpc_call *c, void *arg)
 
     if (w->mood == EXPIRED_ONCE && w->n_logs++ == 0) {
         cw_rpc_reply_failure(c, -EKEYEXPIRED, "ticket: expired", false);
+        return;
+    }
+    if (w->mood == NOT_YET && w->n_logs++ < 2) {
+        cw_rpc_reply_failure(c, -EAGAIN, "it has not started yet", true);
         return;
     }
     if (cw_walk_unpack(&cw__log_request__descriptor, body->data, body->len, a, &pm, NULL) < 0) {
@@ -407,6 +415,35 @@ static void node_that_moved_is_asked_for_again(void **state)
     assert_int_equal(w->n_tickets, 2);
 }
 
+static void job_that_has_not_started_is_waited_for(void **state)
+{
+    struct instance *w = *state;
+
+    w->mood = NOT_YET;
+    check_log(w, 0);
+    assert_int_equal(w->n_tickets, 4);
+}
+
+static void job_that_has_not_started_is_told_without_a_wait(void **state)
+{
+    struct instance *w = *state;
+    struct cw_client *c = open_client(w);
+    struct cw_logreader *r;
+    cw_autobuf struct cw_buf b = {0};
+    struct cw_error err;
+    bool eof = true;
+
+    w->mood = NOT_YET;
+    r = open_reader(c);
+    assert_int_equal(cw_logreader_read(r, 0, &b, &eof, &err), -EAGAIN);
+    assert_string_equal(err.text, "job 12 has not started yet");
+    assert_int_equal(cw_logreader_read(r, 1, &b, &eof, &err), 0); /* in time, but nothing yet */
+    assert_false(eof);
+    assert_int_equal(b.len, 0);
+    cw_logreader_close(r);
+    cw_client_close(c);
+}
+
 #define T(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
 int main(void)
 {
@@ -422,6 +459,8 @@ int main(void)
         T(expired_ticket_is_renewed, setup_started),
         T(ticket_is_renewed_before_it_expires, setup_started),
         T(node_that_moved_is_asked_for_again, setup_started),
+        T(job_that_has_not_started_is_waited_for, setup_started),
+        T(job_that_has_not_started_is_told_without_a_wait, setup_started),
     };
 
     return cmocka_run_group_tests_name("client", tests, NULL, NULL);

@@ -16,6 +16,8 @@
 #define NODE_TIMEOUT_MS 5000u      /* beyond the wait that was asked for */
 #define RENEW_NS (30 * CW_NS_PER_S) /* before a ticket expires */
 #define TICKET_MAC 32u
+#define ASK_AGAIN_MS 50u           /* a job that has not started; doubling */
+#define ASK_AGAIN_MAX_MS 1000u
 
 struct cw_logreader {
     struct cw_client *client;
@@ -94,7 +96,7 @@ int cw_logreader_open(struct cw_client *c, const char *id, uint32_t attempt, boo
     r->attempt = attempt;
     r->stderr_stream = stderr_stream;
     e = get_ticket(r, err);
-    if (e < 0) {
+    if (e < 0 && e != -EAGAIN) {
         cw_logreader_close(r);
         return e;
     }
@@ -164,12 +166,38 @@ static int ask_or_renew(struct cw_logreader *r, uint32_t wait_ms, struct cw_aren
                : e;
 }
 
+/* -EAGAIN, from the controller or the node: nothing to read from yet. Asks again until there is, or the wait
+ * is over. */
+static int ask_until_started(struct cw_logreader *r, uint32_t wait_ms, struct cw_arena *a, const Cw__LogReply **ret,
+                             struct cw_error *err)
+{
+    int64_t until_ms = cw_clock_mono_ns() / CW_NS_PER_MS + wait_ms;
+    uint32_t pause_ms = ASK_AGAIN_MS;
+
+    for (;;) {
+        int e = ask_or_renew(r, wait_ms, a, ret, err);
+        int64_t left_ms = until_ms - cw_clock_mono_ns() / CW_NS_PER_MS;
+
+        if (e != -EAGAIN || left_ms <= 0)
+            return e;
+        wait_ms = (uint32_t)left_ms;
+        if (cw_client_pause(r->client, wait_ms < pause_ms ? wait_ms : pause_ms) < 0)
+            return cw_fail(err, -EINTR, "interrupted");
+        pause_ms = pause_ms * 2 > ASK_AGAIN_MAX_MS ? ASK_AGAIN_MAX_MS : pause_ms * 2;
+    }
+}
+
 int cw_logreader_read(struct cw_logreader *r, uint32_t wait_ms, struct cw_buf *ret, bool *ret_eof, struct cw_error *err)
 {
     struct cw_arena *a = cw_arena_create();
     const Cw__LogReply *reply = NULL;
-    int e = ask_or_renew(r, wait_ms, a, &reply, err);
+    int e = ask_until_started(r, wait_ms, a, &reply, err);
 
+    if (e == -EAGAIN && wait_ms > 0) {
+        *ret_eof = false;
+        cw_arena_destroy(a);
+        return 0;
+    }
     if (e == 0 && !r->from_end && reply->offset != r->offset)
         e = cw_fail(err, -EPROTO, "log of job %s: node %s answered for another place", r->id, r->ticket->node);
     if (e == 0) {

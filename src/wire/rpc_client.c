@@ -114,6 +114,11 @@ static int wait_for(const struct cw_rpc_client *c, int fd, int64_t until_ms)
     return r > 0 ? 1 : r == -EINTR ? -EINTR : 0;
 }
 
+int cw_rpc_client_pause(struct cw_rpc_client *c, uint32_t ms)
+{
+    return wait_for(c, -1, now_ms() + ms);
+}
+
 static int64_t earlier(int64_t a, int64_t b)
 {
     return a < b ? a : b;

@@ -21,6 +21,8 @@ int cw_rpc_client_open(const char *url, const uint8_t server_pub[32], cw_rpc_cre
                        struct cw_rpc_client **ret, struct cw_error *err); /* credential NULL: anonymous */
 void cw_rpc_client_close(struct cw_rpc_client *c);
 void cw_rpc_client_set_interrupt(struct cw_rpc_client *c, volatile sig_atomic_t *flag);
+/* Waits that long, for callers that have to ask again later. -EINTR as in a call, else 0. */
+int cw_rpc_client_pause(struct cw_rpc_client *c, uint32_t ms);
 /* Sends m and decodes the reply (its type follows from kind) into the arena. */
 int cw_rpc_client_call(struct cw_rpc_client *c, enum cw_kind kind, const ProtobufCMessage *m, uint32_t timeout_ms,
                        struct cw_arena *a, ProtobufCMessage **ret, struct cw_error *err);
