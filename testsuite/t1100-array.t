@@ -3,7 +3,7 @@
 plan 14
 instance_start
 cd "$T" || exit 1
-id=$(submit -a 0-9,20-24:2 -o 'e-%a.out' -- sh -c 'echo $CRUN_ARRAY_TASK_ID $CRUN_ARRAY_TASK_COUNT $CRUN_ARRAY_TASK_MIN $CRUN_ARRAY_TASK_MAX $CRUN_ARRAY_JOB_ID $CRUN_JOB_ID')
+id=$(submit -a 0-9,20-24:2 -o 'e-%a.out' -- sh -c 'echo $CRUN_ARRAY_TASK_ID $CRUN_ARRAY_COUNT $CRUN_ARRAY_MIN $CRUN_ARRAY_MAX $CRUN_ARRAY_JOB_ID $CRUN_JOB_ID')
 ok "an array ends" crun-wait "$id"
 is "each element wrote its file" "$(ls e-*.out | wc -l)" 13
 is "an element knows its array" "$(cut -d' ' -f1-5 e-22.out)" "22 13 0 24 $id"
