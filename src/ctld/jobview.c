@@ -210,8 +210,12 @@ static void info_exit(Cw__JobInfo *i)
 {
     if (!cw_state_terminal(i->state))
         return;
+    Cw__AttemptRecord never_ran = CW__ATTEMPT_RECORD__INIT; /* whose dependency can never be met */
+    never_ran.has_cause = true;
+    never_ran.cause = CW__CAUSE__CAUSE_DEPENDENCY;
+    bool dependency = i->attempt == NULL && i->reason != NULL && strcmp(i->reason, CW_OUTCOME_DEPENDENCY) == 0;
     i->has_exit_status = true;
-    i->exit_status = cw_outcome_exit_status_job(i->state, i->attempt);
+    i->exit_status = cw_outcome_exit_status_job(i->state, dependency ? &never_ran : i->attempt);
 }
 
 /* Which array indices these ordinals have: walks both sorted sets once. */

@@ -25,7 +25,7 @@ int cw_row_unpack(const ProtobufCMessageDescriptor *d, const void *val, size_t v
         return cw_fail(err, -EBADMSG, "row of %s is cut short", d->short_name);
     if (p[0] != CW_ROW_SCHEMA)
         return cw_fail(err, -EPROTO, "row of %s has schema %u, this version knows %u", d->short_name, p[0], CW_ROW_SCHEMA);
-    return cw_walk_unpack(d, p + 2, vlen - 2, a, ret, err);
+    return cw_walk_unpack_stored(d, p + 2, vlen - 2, a, ret, err);
 }
 
 uint8_t cw_row_flags(const void *val, size_t vlen)

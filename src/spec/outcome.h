@@ -16,6 +16,9 @@
 #define CW_EXIT_LAUNCH 246
 #define CW_EXIT_OOM 253
 
+/* JobRecord.reason of a job whose dependency can never be met. */
+#define CW_OUTCOME_DEPENDENCY "DependencyNeverSatisfied"
+
 Cw__State cw_outcome_state(const Cw__TaskEnd *e);                 /* invariant 8: from cause */
 int cw_outcome_exit_status(const Cw__AttemptRecord *a);           /* -1: has not ended */
 /* a NULL, or without a cause: by state alone (never ran). Pass a record with only the cause
