@@ -1,5 +1,5 @@
-/* A command's way to the controller: configuration, auth plugin, public key, request client. Owns nothing
- * of what a request means. Test: client_test.c. */
+/* A command's way to the controller: configuration, auth plugin, public key, request client. Owns
+ * nothing of what a request means. Test: client_test.c. */
 #include "config.h"
 
 #include "client/client.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define DEFAULT_TIMEOUT_S 60u
-#define TIMEOUT_MAX_S (UINT32_MAX / 1000u)
+#define TIMEOUT_MAX_S     (UINT32_MAX / 1000u)
 
 struct cw_client {
     struct cw_conf *conf;
@@ -23,11 +23,13 @@ struct cw_client {
     volatile sig_atomic_t *interrupt;
 };
 
-static int credential(const uint8_t bind[32], uint8_t *buf, size_t cap, size_t *ret_len, void *arg, struct cw_error *err)
+static int credential(const uint8_t bind[32], uint8_t *buf, size_t cap, size_t *ret_len, void *arg,
+                      struct cw_error *err)
 {
     struct cw_client *c = arg;
     struct cw_plugin_err why = {.text = ""};
-    int r = CW_PLUG_OPS(auth, c->auth)->credential(cw_plug_ctx(c->auth), bind, buf, cap, ret_len, &why);
+    int r =
+        CW_PLUG_OPS(auth, c->auth)->credential(cw_plug_ctx(c->auth), bind, buf, cap, ret_len, &why);
 
     return r < 0 ? cw_fail(err, r, "%s", why.text) : 0;
 }
@@ -62,7 +64,8 @@ static int read_timeout(struct cw_client *c, struct cw_error *err)
     if (text != NULL && text[0] != '\0') {
         s = text[0] >= '0' && text[0] <= '9' ? strtoul(text, &end, 10) : 0;
         if (s == 0 || s > TIMEOUT_MAX_S || *end != '\0')
-            return cw_fail(err, -EINVAL, "CRUN_TIMEOUT=%s: not a number of seconds from 1 to %u", text, TIMEOUT_MAX_S);
+            return cw_fail(err, -EINVAL, "CRUN_TIMEOUT=%s: not a number of seconds from 1 to %u",
+                           text, TIMEOUT_MAX_S);
     }
     c->timeout_ms = (uint32_t)(s * 1000);
     return 0;
@@ -75,7 +78,8 @@ static int open_rpc(struct cw_client *c, struct cw_error *err)
 
     if (r == -ENOENT)
         return cw_wrap(err, r, "controller's public key (was this instance ever started?)");
-    return r < 0 ? r : cw_rpc_client_open(c->conf->client_connect, pub, credential, c, &c->rpc, err);
+    return r < 0 ? r
+                 : cw_rpc_client_open(c->conf->client_connect, pub, credential, c, &c->rpc, err);
 }
 
 int cw_client_open(const char *conf_path, struct cw_client **ret, struct cw_error *err)
@@ -125,10 +129,12 @@ int cw_client_pause(struct cw_client *c, uint32_t ms)
     return cw_rpc_client_pause(c->rpc, ms);
 }
 
-int cw_client_call(struct cw_client *c, enum cw_kind kind, const ProtobufCMessage *m, uint32_t timeout_ms, struct cw_arena *a,
-                   ProtobufCMessage **ret, struct cw_error *err)
+int cw_client_call(struct cw_client *c, enum cw_kind kind, const ProtobufCMessage *m,
+                   uint32_t timeout_ms, struct cw_arena *a, ProtobufCMessage **ret,
+                   struct cw_error *err)
 {
-    return cw_rpc_client_call(c->rpc, kind, m, timeout_ms != 0 ? timeout_ms : c->timeout_ms, a, ret, err);
+    return cw_rpc_client_call(c->rpc, kind, m, timeout_ms != 0 ? timeout_ms : c->timeout_ms, a, ret,
+                              err);
 }
 
 int cw_client_exit_code(int negative_errno)

@@ -1,5 +1,5 @@
-/* The library against a small controller and a small node on one loop in a thread: real sockets, the real
- * configuration reader and the real auth/key plugin. */
+/* The library against a small controller and a small node on one loop in a thread: real sockets,
+ * the real configuration reader and the real auth/key plugin. */
 #include "config.h"
 
 #include "client/client.h"
@@ -41,7 +41,8 @@ struct instance {
     struct cw_rpc_call *held;
 };
 
-static int verify(const uint8_t bind[32], const uint8_t *cred, size_t len, struct cw_identity *ret, void *arg, struct cw_error *err)
+static int verify(const uint8_t bind[32], const uint8_t *cred, size_t len, struct cw_identity *ret,
+                  void *arg, struct cw_error *err)
 {
     (void)bind;
     (void)arg;
@@ -78,7 +79,8 @@ static void answer_ticket(struct instance *w, struct cw_rpc_call *c)
     b.expires_ns = cw_clock_real_ns() + (int64_t)w->ticket_life_ns;
     cw_ticket_make(w->ticket_key, &b, &ticket);
     m.node = "n1";
-    m.address = wrong ? cw_arena_printf(cw_rpc_call_arena(c), "ipc://%s/gone", w->dir) : w->node_url;
+    m.address =
+        wrong ? cw_arena_printf(cw_rpc_call_arena(c), "ipc://%s/gone", w->dir) : w->node_url;
     m.public_key.data = w->node_key.pub;
     m.public_key.len = 32;
     m.ticket.data = (uint8_t *)ticket.data;
@@ -129,7 +131,9 @@ static void on_node_call(struct cw_rpc_call *c, void *arg)
         return;
     }
     q = (const Cw__LogRequest *)(const void *)pm;
-    if (cw_ticket_open(w->ticket_key, q->ticket.data, q->ticket.len, cw_clock_real_ns(), a, &t, NULL) < 0 || t->attempt != 3) {
+    if (cw_ticket_open(w->ticket_key, q->ticket.data, q->ticket.len, cw_clock_real_ns(), a, &t,
+                       NULL) < 0 ||
+        t->attempt != 3) {
         cw_rpc_reply_failure(c, -EACCES, "bad ticket", false);
         return;
     }
@@ -151,13 +155,16 @@ static void *run_loop(void *arg)
 
 static void start(struct instance *w)
 {
-    struct cw_rpc_server_config ctl = {.url = w->ctl_url, .key = &w->ctl_key, .verify = verify, .call = on_ctl_call, .arg = w};
-    struct cw_rpc_server_config node = {.url = w->node_url, .key = &w->node_key, .call = on_node_call, .arg = w};
+    struct cw_rpc_server_config ctl = {
+        .url = w->ctl_url, .key = &w->ctl_key, .verify = verify, .call = on_ctl_call, .arg = w};
+    struct cw_rpc_server_config node = {
+        .url = w->node_url, .key = &w->node_key, .call = on_node_call, .arg = w};
     struct cw_error err;
 
     assert_int_equal(mkdir(w->run, 0700), 0);
     w->loop = cw_loop_create();
-    if (cw_rpc_server_open(w->loop, &ctl, &w->ctl, &err) < 0 || cw_rpc_server_open(w->loop, &node, &w->node, &err) < 0)
+    if (cw_rpc_server_open(w->loop, &ctl, &w->ctl, &err) < 0 ||
+        cw_rpc_server_open(w->loop, &node, &w->node, &err) < 0)
         fail_msg("%s", err.text);
     assert_int_equal(pthread_create(&w->thread, NULL, run_loop, w), 0);
     w->running = true;
@@ -262,7 +269,7 @@ static int ping(struct cw_client *c, char *ret_version, struct cw_error *err)
     return r;
 }
 
-/* ---- opening and calling ------------------------------------------------------------------------------ */
+/* ---- opening and calling ---- */
 static void missing_configuration_is_told(void **state)
 {
     struct instance *w = *state;
@@ -339,7 +346,7 @@ static void exit_codes_are_the_documented_ones(void **state)
     assert_int_equal(cw_client_exit_code(-ENOENT), 1);
 }
 
-/* ---- logs ------------------------------------------------------------------------------------------------ */
+/* ---- logs ---- */
 static struct cw_logreader *open_reader(struct cw_client *c)
 {
     struct cw_logreader *r = NULL;

@@ -1,7 +1,7 @@
-/* Reading a task's log through its node. The controller's ticket names node, address and key; the reader
- * then asks the node directly, one chunk at a time, and its own offset is all the state there is: a lost
- * answer, a restarted node daemon or a new ticket cost nothing but the next question.
- * Test: client_test.c. */
+/* Reading a task's log through its node. The controller's ticket names node, address and key; the
+ * reader then asks the node directly, one chunk at a time, and its own offset is all the state
+ * there is: a lost answer, a restarted node daemon or a new ticket cost nothing but the next
+ * question. Test: client_test.c. */
 #include "config.h"
 
 #include "client/client.h"
@@ -12,11 +12,11 @@
 
 #include <string.h>
 
-#define CHUNK_BYTES 65536u
-#define NODE_TIMEOUT_MS 5000u      /* beyond the wait that was asked for */
-#define RENEW_NS (30 * CW_NS_PER_S) /* before a ticket expires */
-#define TICKET_MAC 32u
-#define ASK_AGAIN_MS 50u           /* a job that has not started; doubling */
+#define CHUNK_BYTES      65536u
+#define NODE_TIMEOUT_MS  5000u              /* beyond the wait that was asked for */
+#define RENEW_NS         (30 * CW_NS_PER_S) /* before a ticket expires */
+#define TICKET_MAC       32u
+#define ASK_AGAIN_MS     50u /* a job that has not started; doubling */
 #define ASK_AGAIN_MAX_MS 1000u
 
 struct cw_logreader {
@@ -37,8 +37,8 @@ static int64_t expiry_of(const ProtobufCBinaryData *ticket, struct cw_arena *a)
 {
     ProtobufCMessage *m = NULL;
 
-    if (ticket->len <= TICKET_MAC ||
-        cw_walk_unpack(&cw__ticket_body__descriptor, ticket->data, ticket->len - TICKET_MAC, a, &m, NULL) < 0)
+    if (ticket->len <= TICKET_MAC || cw_walk_unpack(&cw__ticket_body__descriptor, ticket->data,
+                                                    ticket->len - TICKET_MAC, a, &m, NULL) < 0)
         return 0;
     return ((const Cw__TicketBody *)(const void *)m)->expires_ns;
 }
@@ -57,8 +57,10 @@ static int open_node(struct cw_logreader *r, struct cw_error *err)
     int e;
 
     if (r->ticket->public_key.len != 32)
-        return cw_fail(err, -EPROTO, "node %s: the controller names no key for it", r->ticket->node);
-    e = cw_rpc_client_open(r->ticket->address, r->ticket->public_key.data, NULL, NULL, &r->node, err);
+        return cw_fail(err, -EPROTO, "node %s: the controller names no key for it",
+                       r->ticket->node);
+    e = cw_rpc_client_open(r->ticket->address, r->ticket->public_key.data, NULL, NULL, &r->node,
+                           err);
     if (e == 0)
         cw_rpc_client_set_interrupt(r->node, cw_client_interrupt(r->client));
     return e;
@@ -85,8 +87,8 @@ static int get_ticket(struct cw_logreader *r, struct cw_error *err)
     return open_node(r, err);
 }
 
-int cw_logreader_open(struct cw_client *c, const char *id, uint32_t attempt, bool stderr_stream, struct cw_logreader **ret,
-                      struct cw_error *err)
+int cw_logreader_open(struct cw_client *c, const char *id, uint32_t attempt, bool stderr_stream,
+                      struct cw_logreader **ret, struct cw_error *err)
 {
     struct cw_logreader *r = cw_xcalloc(1, sizeof(*r));
     int e;
@@ -119,7 +121,8 @@ void cw_logreader_seek_end(struct cw_logreader *r, uint64_t back_bytes)
     r->from_end = true;
 }
 
-static int ask_node(struct cw_logreader *r, uint32_t wait_ms, struct cw_arena *a, const Cw__LogReply **ret, struct cw_error *err)
+static int ask_node(struct cw_logreader *r, uint32_t wait_ms, struct cw_arena *a,
+                    const Cw__LogReply **ret, struct cw_error *err)
 {
     Cw__LogRequest q = CW__LOG_REQUEST__INIT;
     ProtobufCMessage *m = NULL;
@@ -146,8 +149,8 @@ static bool new_ticket_may_help(int e)
     return e == -EHOSTUNREACH || e == -EKEYEXPIRED || e == -EACCES || e == -EBADMSG;
 }
 
-static int ask_or_renew(struct cw_logreader *r, uint32_t wait_ms, struct cw_arena *a, const Cw__LogReply **ret,
-                        struct cw_error *err)
+static int ask_or_renew(struct cw_logreader *r, uint32_t wait_ms, struct cw_arena *a,
+                        const Cw__LogReply **ret, struct cw_error *err)
 {
     struct cw_error why = {.code = 0};
     int e = -EKEYEXPIRED;
@@ -162,14 +165,15 @@ static int ask_or_renew(struct cw_logreader *r, uint32_t wait_ms, struct cw_aren
     if (e == 0)
         e = ask_node(r, wait_ms, a, ret, err);
     return e == -EHOSTUNREACH && r->ticket != NULL
-               ? cw_fail(err, -EIO, "log of job %s: node %s does not answer at %s", r->id, r->ticket->node, r->ticket->address)
+               ? cw_fail(err, -EIO, "log of job %s: node %s does not answer at %s", r->id,
+                         r->ticket->node, r->ticket->address)
                : e;
 }
 
-/* -EAGAIN, from the controller or the node: nothing to read from yet. Asks again until there is, or the wait
- * is over. */
-static int ask_until_started(struct cw_logreader *r, uint32_t wait_ms, struct cw_arena *a, const Cw__LogReply **ret,
-                             struct cw_error *err)
+/* -EAGAIN, from the controller or the node: nothing to read from yet. Asks again until there is, or
+ * the wait is over. */
+static int ask_until_started(struct cw_logreader *r, uint32_t wait_ms, struct cw_arena *a,
+                             const Cw__LogReply **ret, struct cw_error *err)
 {
     int64_t until_ms = cw_clock_mono_ns() / CW_NS_PER_MS + wait_ms;
     uint32_t pause_ms = ASK_AGAIN_MS;
@@ -187,7 +191,8 @@ static int ask_until_started(struct cw_logreader *r, uint32_t wait_ms, struct cw
     }
 }
 
-int cw_logreader_read(struct cw_logreader *r, uint32_t wait_ms, struct cw_buf *ret, bool *ret_eof, struct cw_error *err)
+int cw_logreader_read(struct cw_logreader *r, uint32_t wait_ms, struct cw_buf *ret, bool *ret_eof,
+                      struct cw_error *err)
 {
     struct cw_arena *a = cw_arena_create();
     const Cw__LogReply *reply = NULL;
@@ -199,7 +204,8 @@ int cw_logreader_read(struct cw_logreader *r, uint32_t wait_ms, struct cw_buf *r
         return 0;
     }
     if (e == 0 && !r->from_end && reply->offset != r->offset)
-        e = cw_fail(err, -EPROTO, "log of job %s: node %s answered for another place", r->id, r->ticket->node);
+        e = cw_fail(err, -EPROTO, "log of job %s: node %s answered for another place", r->id,
+                    r->ticket->node);
     if (e == 0) {
         cw_buf_add(ret, reply->data.data, reply->data.len);
         r->offset = reply->offset + reply->data.len;

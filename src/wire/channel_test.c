@@ -16,7 +16,10 @@
 
 #include <cmocka.h>
 
-struct pair { struct cw_keypair key; struct cw_channel a, b; };
+struct pair {
+    struct cw_keypair key;
+    struct cw_channel a, b;
+};
 
 static struct pair make_pair(void)
 {
@@ -30,7 +33,8 @@ static struct pair make_pair(void)
 
 static void seal_text(const struct cw_channel *c, const char *text, struct cw_buf *out)
 {
-    struct cw_frame f = {.type = CW_FRAME_REQUEST, .cred = (const uint8_t *)"cred", .cred_len = 4, .seq = 9};
+    struct cw_frame f = {
+        .type = CW_FRAME_REQUEST, .cred = (const uint8_t *)"cred", .cred_len = 4, .seq = 9};
 
     cw_channel_seal(c, &f, text, strlen(text), out);
 }
@@ -39,7 +43,8 @@ static int open_bytes(const struct cw_channel *c, const struct cw_buf *b, struct
 {
     struct cw_frame f;
 
-    return cw_frame_unpack(b->data, b->len, &f, NULL) < 0 ? -EBADMSG : cw_channel_open(c, &f, plain);
+    return cw_frame_unpack(b->data, b->len, &f, NULL) < 0 ? -EBADMSG
+                                                          : cw_channel_open(c, &f, plain);
 }
 
 static void sealed_text_opens_at_the_other_end(void **state)
@@ -111,8 +116,10 @@ static void point_of_low_order_is_refused(void **state)
     assert_int_equal(cw_channel_initiate(zero, &c), -EBADMSG);
 }
 
-/* ---- files ------------------------------------------------------------------------------------------ */
-struct files { char dir[64], sec[80], pub[80]; };
+/* ---- files ---- */
+struct files {
+    char dir[64], sec[80], pub[80];
+};
 
 static int setup(void **state)
 {
@@ -175,8 +182,9 @@ static void secret_that_others_can_read_is_refused(void **state)
 
 static void public_key_that_is_not_hex_is_refused(void **state)
 {
-    static const char *const texts[] = {"", "abc\n", "zz", "00000000000000000000000000000000000000000000000000000000000000zz\n",
-                                        "000000000000000000000000000000000000000000000000000000000000000000\n"};
+    static const char *const texts[] = {
+        "", "abc\n", "zz", "00000000000000000000000000000000000000000000000000000000000000zz\n",
+        "000000000000000000000000000000000000000000000000000000000000000000\n"};
     struct files *f = *state;
     uint8_t pub[32];
 

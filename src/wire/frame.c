@@ -1,5 +1,5 @@
-/* The bytes of a frame. Owns the layout that doc/PROTOCOL.md draws; the numbers below are offsets into the
- * header. Never looks at what a body means. Test: frame_test.c, fuzz_frame.c. */
+/* The bytes of a frame. Owns the layout that doc/PROTOCOL.md draws; the numbers below are offsets
+ * into the header. Never looks at what a body means. Test: frame_test.c, fuzz_frame.c. */
 #include "config.h"
 
 #include "wire/frame.h"
@@ -7,8 +7,20 @@
 #include <string.h>
 
 enum {
-    AT_MAGIC = 0, AT_VERSION = 2, AT_TYPE = 3, AT_KIND = 4, AT_CRED_LEN = 6, AT_EPOCH = 8, AT_PEER_EPOCH = 16,
-    AT_SEQ = 24, AT_ACK = 32, AT_REQUEST_ID = 40, AT_CHANNEL_KEY = 56, AT_NONCE = 88, AT_BODY_LEN = 112, AT_ZERO = 116
+    AT_MAGIC = 0,
+    AT_VERSION = 2,
+    AT_TYPE = 3,
+    AT_KIND = 4,
+    AT_CRED_LEN = 6,
+    AT_EPOCH = 8,
+    AT_PEER_EPOCH = 16,
+    AT_SEQ = 24,
+    AT_ACK = 32,
+    AT_REQUEST_ID = 40,
+    AT_CHANNEL_KEY = 56,
+    AT_NONCE = 88,
+    AT_BODY_LEN = 112,
+    AT_ZERO = 116
 };
 
 static void put(uint8_t *p, uint64_t v, unsigned bytes)
@@ -65,7 +77,8 @@ static int check_header(const uint8_t *h, size_t n, struct cw_error *err)
     if (h[AT_MAGIC] != 'C' || h[AT_MAGIC + 1] != 'W')
         return cw_fail(err, -EBADMSG, "frame: not one of ours");
     if (h[AT_VERSION] != CW_FRAME_VERSION)
-        return cw_fail(err, -EPROTO, "frame: version %d, this side speaks %d", h[AT_VERSION], CW_FRAME_VERSION);
+        return cw_fail(err, -EPROTO, "frame: version %d, this side speaks %d", h[AT_VERSION],
+                       CW_FRAME_VERSION);
     if (h[AT_TYPE] < CW_FRAME_REQUEST || h[AT_TYPE] > CW_FRAME_BYE)
         return cw_fail(err, -EBADMSG, "frame: unknown type %d", h[AT_TYPE]);
     if (take(h + AT_ZERO, 4) != 0)
@@ -93,9 +106,11 @@ int cw_frame_unpack(const void *p, size_t n, struct cw_frame *ret, struct cw_err
     memcpy(f.channel_key, h + AT_CHANNEL_KEY, sizeof(f.channel_key));
     memcpy(f.nonce, h + AT_NONCE, sizeof(f.nonce));
     if (f.cred_len > CW_FRAME_CRED_MAX)
-        return cw_fail(err, -EBADMSG, "frame: a credential of %u bytes is longer than %u", f.cred_len, CW_FRAME_CRED_MAX);
+        return cw_fail(err, -EBADMSG, "frame: a credential of %u bytes is longer than %u",
+                       f.cred_len, CW_FRAME_CRED_MAX);
     if (f.body_len > CW_FRAME_BODY_MAX + CW_FRAME_SEAL)
-        return cw_fail(err, -EBADMSG, "frame: a body of %u bytes is longer than %u", f.body_len, CW_FRAME_BODY_MAX);
+        return cw_fail(err, -EBADMSG, "frame: a body of %u bytes is longer than %u", f.body_len,
+                       CW_FRAME_BODY_MAX);
     if ((uint64_t)n != (uint64_t)CW_FRAME_HEADER + f.cred_len + f.body_len)
         return cw_fail(err, -EBADMSG, "frame: %zu bytes, the header says %llu", n,
                        (unsigned long long)CW_FRAME_HEADER + f.cred_len + f.body_len);

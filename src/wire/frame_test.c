@@ -13,8 +13,16 @@
 static struct cw_frame sample(void)
 {
     static const uint8_t cred[3] = "abc", body[20] = "0123456789012345678";
-    struct cw_frame f = {.type = CW_FRAME_DATA, .kind = 0x1234, .epoch = 1, .peer_epoch = UINT64_MAX, .seq = 3, .ack = 4,
-                         .cred = cred, .cred_len = 3, .body = body, .body_len = 20};
+    struct cw_frame f = {.type = CW_FRAME_DATA,
+                         .kind = 0x1234,
+                         .epoch = 1,
+                         .peer_epoch = UINT64_MAX,
+                         .seq = 3,
+                         .ack = 4,
+                         .cred = cred,
+                         .cred_len = 3,
+                         .body = body,
+                         .body_len = 20};
 
     memset(f.request_id, 5, sizeof(f.request_id));
     memset(f.channel_key, 6, sizeof(f.channel_key));
@@ -33,7 +41,8 @@ static void packed_frame_unpacks_to_the_same(void **state)
     assert_int_equal(cw_frame_unpack(b.data, b.len, &g, NULL), 0);
     assert_int_equal(g.type, f.type);
     assert_int_equal(g.kind, f.kind);
-    assert_true(g.epoch == f.epoch && g.peer_epoch == f.peer_epoch && g.seq == f.seq && g.ack == f.ack);
+    assert_true(g.epoch == f.epoch && g.peer_epoch == f.peer_epoch && g.seq == f.seq &&
+                g.ack == f.ack);
     assert_memory_equal(g.request_id, f.request_id, 16);
     assert_memory_equal(g.channel_key, f.channel_key, 32);
     assert_memory_equal(g.nonce, f.nonce, 24);
@@ -80,7 +89,12 @@ static void every_shorter_or_longer_frame_is_refused(void **state)
 
 static void bad_headers_are_refused_with_the_reason(void **state)
 {
-    static const struct { size_t at; uint8_t value; int result; const char *text; } cases[] = {
+    static const struct {
+        size_t at;
+        uint8_t value;
+        int result;
+        const char *text;
+    } cases[] = {
         {0, 'X', -EBADMSG, "not one of ours"},
         {1, 'X', -EBADMSG, "not one of ours"},
         {2, 2, -EPROTO, "version 2"},

@@ -1,5 +1,5 @@
-/* The frame decoder, then a server's first steps on what it lets through. A frame that unpacks packs to the
- * same bytes. */
+/* The frame decoder, then a server's first steps on what it lets through. A frame that unpacks
+ * packs to the same bytes. */
 #include "config.h"
 
 #include "wire/channel.h"

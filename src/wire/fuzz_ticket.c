@@ -27,7 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     (void)crypto_generichash_final(&h, mac, 32);
     cw_buf_add(&b, data, size);
     cw_buf_add(&b, mac, 32);
-    if (cw_ticket_open(key, b.data, b.len, 0, a, &t, NULL) == 0 && (t->right == NULL || t->owner == NULL))
+    if (cw_ticket_open(key, b.data, b.len, 0, a, &t, NULL) == 0 &&
+        (t->right == NULL || t->owner == NULL))
         abort();
     cw_arena_destroy(a);
     return 0;

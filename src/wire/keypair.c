@@ -1,5 +1,5 @@
-/* Key files. A secret that others could read is refused, not repaired: it must be taken as known to them.
- * Test: channel_test.c. */
+/* Key files. A secret that others could read is refused, not repaired: it must be taken as known to
+ * them. Test: channel_test.c. */
 #include "config.h"
 
 #include "wire/keypair.h"
@@ -36,12 +36,14 @@ static int check_secret_file(int fd, const char *path, struct cw_error *err)
     if (!S_ISREG(st.st_mode))
         return cw_fail(err, -EINVAL, "key %s: not a regular file", path);
     if ((st.st_mode & 077) != 0)
-        return cw_fail(err, -EPERM, "key %s: mode %03o lets others read it; make a new key with mode 600", path,
+        return cw_fail(err, -EPERM,
+                       "key %s: mode %03o lets others read it; make a new key with mode 600", path,
                        (unsigned)(st.st_mode & 0777));
     if (st.st_uid != geteuid() && st.st_uid != 0)
         return cw_fail(err, -EPERM, "key %s: belongs to user %u", path, (unsigned)st.st_uid);
     if (st.st_size != 32)
-        return cw_fail(err, -EINVAL, "key %s: %lld bytes instead of 32", path, (long long)st.st_size);
+        return cw_fail(err, -EINVAL, "key %s: %lld bytes instead of 32", path,
+                       (long long)st.st_size);
     return 0;
 }
 
@@ -73,7 +75,8 @@ static int save_public(const char *path, const uint8_t pub[32], struct cw_error 
     return cw_file_write_atomic(path, hex, 65, 0644, err);
 }
 
-int cw_keypair_load(const char *sec_path, const char *pub_path, bool create, struct cw_keypair *ret, struct cw_error *err)
+int cw_keypair_load(const char *sec_path, const char *pub_path, bool create, struct cw_keypair *ret,
+                    struct cw_error *err)
 {
     struct cw_keypair k;
     int r;

@@ -1,5 +1,5 @@
-/* The request table as data: from a number to its name, messages and role. Never adds a row of its own:
- * the one list is CW_KINDS. Tested by frame_test.c. */
+/* The request table as data: from a number to its name, messages and role. Never adds a row of its
+ * own: the one list is CW_KINDS. Tested by frame_test.c. */
 #include "config.h"
 
 #include "wire/kinds.h"
@@ -7,8 +7,9 @@
 #include "proto/wire.pb-c.h"
 
 static const struct cw_kind_row rows[] = {
-#define X(num, NAME, lower, Msg, least) \
-    {CW_KIND_##NAME, #lower, &cw__##lower##_request__descriptor, &cw__##lower##_reply__descriptor, CW_ROLE_##least},
+#define X(num, NAME, lower, Msg, least)                                                            \
+    {CW_KIND_##NAME, #lower, &cw__##lower##_request__descriptor, &cw__##lower##_reply__descriptor, \
+     CW_ROLE_##least},
     CW_KINDS(X)
 #undef X
 };

@@ -1,8 +1,8 @@
 #pragma once
 #include <protobuf-c/protobuf-c.h>
 
-/* One row per request: number, name, request message, reply message, and the least role that may ask.
- * Dispatch, clients, doc/PROTOCOL.md and tests follow from this table. Numbers are never reused.
+/* One row per request: number, name, request message, reply message, and the least role that may
+ * ask. Dispatch, clients, doc/PROTOCOL.md and tests follow from this table. Numbers are never reused.
  * Roles: USER any authenticated user (handlers narrow to own jobs), ADMIN, NODE a node daemon,
  * TICKET carries its own right (served by nodes). */
 #define CW_KINDS(X)                                                \

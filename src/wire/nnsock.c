@@ -1,6 +1,6 @@
-/* One raw nanomsg socket. Owns every workaround for the library (LIBRARIES facts are in the comments);
- * nothing else in the tree includes <nanomsg/...>. nn_term is never called: it would close the sockets of
- * the whole process. Test: nnsock_test.c. */
+/* One raw nanomsg socket. Owns every workaround for the library (LIBRARIES facts are in the
+ * comments); nothing else in the tree includes <nanomsg/...>. nn_term is never called: it would
+ * close the sockets of the whole process. Test: nnsock_test.c. */
 #include "config.h"
 
 #include "wire/nnsock.h"
@@ -23,9 +23,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define IPC "ipc://"
+#define IPC          "ipc://"
 #define BUFFER_BYTES (256 * 1024)
-#define RECONNECT_MAX_TCP_MS 8000 /* without a back-off 2,000 nodes burn a core while the controller is down */
+#define RECONNECT_MAX_TCP_MS                                                                       \
+    8000 /* without a back-off 2,000 nodes burn a core while the controller is down */
 #define RECONNECT_MAX_IPC_MS 500
 
 struct cw_nnsock {
@@ -56,7 +57,8 @@ static int check_url(const char *url, struct cw_error *err)
     if (path == NULL && strncmp(url, "tcp://", 6) != 0)
         return cw_fail(err, -EINVAL, "socket %s: only ipc:// and tcp:// are known", url);
     if (strlen(url) >= NN_SOCKADDR_MAX)
-        return cw_fail(err, -ENAMETOOLONG, "socket %s: longer than %d bytes", url, NN_SOCKADDR_MAX - 1);
+        return cw_fail(err, -ENAMETOOLONG, "socket %s: longer than %d bytes", url,
+                       NN_SOCKADDR_MAX - 1);
     if (path == NULL && strchr(url, ';') != NULL)
         return cw_fail(err, -EINVAL, "socket %s: a local address is not taken here", url);
     if (path == NULL)
@@ -64,14 +66,16 @@ static int check_url(const char *url, struct cw_error *err)
     if (path[0] != '/')
         return cw_fail(err, -EINVAL, "socket %s: the path must begin with /", url);
     if (strlen(path) >= sizeof(((struct sockaddr_un *)NULL)->sun_path))
-        return cw_fail(err, -ENAMETOOLONG, "socket %s: a path longer than %zu bytes does not fit a unix socket", url,
+        return cw_fail(err, -ENAMETOOLONG,
+                       "socket %s: a path longer than %zu bytes does not fit a unix socket", url,
                        sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1);
     return 0;
 }
 
-/* The connecting end binds to the wildcard address of the family that NN_IPV4ONLY names. When that is not
- * the family of the peer the bind fails, and the next try runs into an assert of the library; so an IPv4
- * literal needs 1, all else 0 (names then resolve to mapped addresses), and a kernel without IPv6 1. */
+/* The connecting end binds to the wildcard address of the family that NN_IPV4ONLY names. When that
+ * is not the family of the peer the bind fails, and the next try runs into an assert of the
+ * library; so an IPv4 literal needs 1, all else 0 (names then resolve to mapped addresses), and a
+ * kernel without IPv6 1. */
 static int ipv4only(const char *url, bool listening)
 {
     struct in_addr v4;
@@ -101,8 +105,8 @@ static int jitter_ms(void)
     return b * 100 / 255;
 }
 
-/* nanomsg's worker thread inherits the signal mask of whoever opens the first socket; it must never run
- * a handler or swallow a signal that a daemon waits for. */
+/* nanomsg's worker thread inherits the signal mask of whoever opens the first socket; it must never
+ * run a handler or swallow a signal that a daemon waits for. */
 static int open_raw(int protocol)
 {
     sigset_t all, old;
@@ -179,13 +183,14 @@ int cw_nnsock_probe(const char *ipc_path)
     if (strlen(ipc_path) >= sizeof(sa.sun_path))
         return -ENAMETOOLONG;
     memcpy(sa.sun_path, ipc_path, strlen(ipc_path) + 1);
-    if (connect(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0 || errno == EAGAIN) /* its backlog is full */
+    if (connect(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0 ||
+        errno == EAGAIN) /* its backlog is full */
         return 0;
     return -errno;
 }
 
-/* nanomsg removes whatever lies at the path of an ipc bind, so only a socket may lie there, and one that
- * nobody uses: its own check for that leaks memory. */
+/* nanomsg removes whatever lies at the path of an ipc bind, so only a socket may lie there, and one
+ * that nobody uses: its own check for that leaks memory. */
 static int check_bind_path(const char *path, struct cw_error *err)
 {
     struct stat st;
@@ -193,7 +198,9 @@ static int check_bind_path(const char *path, struct cw_error *err)
     if (lstat(path, &st) < 0)
         return errno == ENOENT ? 0 : cw_fail_errno(err, -errno, "socket %s: stat", path);
     if (!S_ISSOCK(st.st_mode))
-        return cw_fail(err, -EEXIST, "socket %s: something that is not a socket lies there; it is left alone", path);
+        return cw_fail(err, -EEXIST,
+                       "socket %s: something that is not a socket lies there; it is left alone",
+                       path);
     if (cw_nnsock_probe(path) == 0)
         return cw_fail(err, -EADDRINUSE, "socket %s: somebody listens there already", path);
     return 0;
@@ -296,8 +303,8 @@ struct sp_header {
     uint8_t bytes[8];
 };
 
-/* The route is the connection's key and the request word with its top bit set, nothing longer: we are
- * never behind a nanomsg device. */
+/* The route is the connection's key and the request word with its top bit set, nothing longer: we
+ * are never behind a nanomsg device. */
 static bool take_route(const struct sp_header *sp, struct cw_route *ret)
 {
     if (sp->h.cmsg_level != PROTO_SP || sp->h.cmsg_type != SP_HDR || sp->len != sizeof(ret->bytes))
@@ -320,7 +327,8 @@ int cw_nnsock_recv(struct cw_nnsock *s, struct cw_route *ret_route, struct cw_bu
         struct sp_header sp = {.len = 0};
         void *body = NULL;
         struct nn_iovec iov = {.iov_base = &body, .iov_len = NN_MSG};
-        struct nn_msghdr h = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &sp, .msg_controllen = sizeof(sp)};
+        struct nn_msghdr h = {
+            .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &sp, .msg_controllen = sizeof(sp)};
         int n = nn_recvmsg(s->sock, &h, NN_DONTWAIT);
 
         if (n < 0 && nn_errno() == EINTR)

@@ -22,7 +22,9 @@
 
 #include <cmocka.h>
 
-struct place { char dir[64], path[300], url[320]; };
+struct place {
+    char dir[64], path[300], url[320];
+};
 
 static void set_name(struct place *p, const char *name)
 {
@@ -69,10 +71,15 @@ static bool ready(int fd, int ms)
 
 static void bad_urls_are_refused_before_the_library_sees_them(void **state)
 {
-    static const struct { const char *url; int result; } cases[] = {
-        {"", -EINVAL}, {"ipc:", -EINVAL}, {"inproc://x", -EINVAL}, {"ipc://@x", -EINVAL}, {"ipc://", -EINVAL},
-        {"ipc://relative", -EINVAL}, {"ws://x", -EINVAL}, {"tcp://eth0;1.2.3.4:5", -EINVAL}, {"tcp://", -EINVAL},
-        {"tcp://127.0.0.1:99999", -EINVAL},
+    static const struct {
+        const char *url;
+        int result;
+    } cases[] = {
+        {"", -EINVAL},           {"ipc:", -EINVAL},
+        {"inproc://x", -EINVAL}, {"ipc://@x", -EINVAL},
+        {"ipc://", -EINVAL},     {"ipc://relative", -EINVAL},
+        {"ws://x", -EINVAL},     {"tcp://eth0;1.2.3.4:5", -EINVAL},
+        {"tcp://", -EINVAL},     {"tcp://127.0.0.1:99999", -EINVAL},
     };
     struct cw_nnsock *s = NULL;
 
@@ -149,7 +156,9 @@ static void socket_has_mode_666_whatever_the_umask(void **state)
     cw_nnsock_close(s);
 }
 
-struct link { struct cw_nnsock *a, *b; };
+struct link {
+    struct cw_nnsock *a, *b;
+};
 static struct link make_link(const char *url)
 {
     struct link l = {NULL, NULL};
@@ -240,11 +249,13 @@ static void reconnect_keeps_the_descriptor(void **state)
     close_link(&l);
 }
 
-/* A peer that speaks nanomsg's framing but not the request header: EAGAIN must not hide what follows. */
+/* A peer that speaks nanomsg's framing but not the request header: EAGAIN must not hide what
+ * follows. */
 static void malformed_messages_do_not_hide_good_ones(void **state)
 {
-    static const uint8_t hello[8] = {0, 'S', 'P', 0, 0, 0x30, 0, 0};          /* a REQ peer */
-    static const uint8_t no_bottom[13] = {1, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 7}; /* header word without top bit */
+    static const uint8_t hello[8] = {0, 'S', 'P', 0, 0, 0x30, 0, 0}; /* a REQ peer */
+    static const uint8_t no_bottom[13] = {1, 0, 0, 0, 0, 0, 0,
+                                          0, 4, 0, 0, 0, 7}; /* header word without top bit */
     static const uint8_t good[14] = {1, 0, 0, 0, 0, 0, 0, 0, 5, 0x80, 0, 0, 1, 'g'};
     struct place *p = *state;
     struct cw_nnsock *s = NULL;
@@ -293,8 +304,8 @@ static void announced_giant_does_not_kill_the_listener(void **state)
     cw_nnsock_close(s);
 }
 
-/* The library's thread exists while a socket is open. With every signal blocked in this thread too, one sent
- * to the process stays pending: nobody else took it. */
+/* The library's thread exists while a socket is open. With every signal blocked in this thread too,
+ * one sent to the process stays pending: nobody else took it. */
 static void library_thread_takes_no_signals(void **state)
 {
     struct place *p = *state;
@@ -320,13 +331,15 @@ static void descriptors_are_closed_on_exec(void **state)
     for (int fd = 3; fd < 64; fd++) {
         int flags = fcntl(fd, F_GETFD);
 
-        if (flags >= 0 && fcntl(fd, F_GETFL) >= 0 && (fd == cw_nnsock_fd(l.a) || fd == cw_nnsock_fd(l.b)))
+        if (flags >= 0 && fcntl(fd, F_GETFL) >= 0 &&
+            (fd == cw_nnsock_fd(l.a) || fd == cw_nnsock_fd(l.b)))
             assert_true((flags & FD_CLOEXEC) != 0);
     }
     close_link(&l);
 }
 
-/* An IPv4 literal and nobody listening: with NN_IPV4ONLY 0 the library would abort at its second try. */
+/* An IPv4 literal and nobody listening: with NN_IPV4ONLY 0 the library would abort at its second
+ * try. */
 static void connecting_to_a_dead_ipv4_address_does_not_abort(void **state)
 {
     struct cw_nnsock *s = NULL;
@@ -336,7 +349,8 @@ static void connecting_to_a_dead_ipv4_address_does_not_abort(void **state)
     char url[64];
 
     (void)state;
-    assert_int_equal(bind(fd, (struct sockaddr *)&sa, sizeof(sa)), 0); /* bound, not listening: refused */
+    assert_int_equal(bind(fd, (struct sockaddr *)&sa, sizeof(sa)),
+                     0); /* bound, not listening: refused */
     assert_int_equal(getsockname(fd, (struct sockaddr *)&sa, &n), 0);
     (void)snprintf(url, sizeof(url), "tcp://127.0.0.1:%u", ntohs(sa.sin_port));
     assert_int_equal(cw_nnsock_connect(url, &s, NULL), 0);

@@ -1,5 +1,6 @@
-/* A FIFO of packed records. RecordBatch is written field by field because its records are packed already:
- * packing them again for each retransmission would cost more than sending them. Test: session_test.c. */
+/* A FIFO of packed records. RecordBatch is written field by field because its records are packed
+ * already: packing them again for each retransmission would cost more than sending them. Test:
+ * session_test.c. */
 #include "config.h"
 
 #include "wire/recqueue.h"

@@ -72,7 +72,8 @@ void cw_rpc_answers_destroy(struct cw_rpc_answers *t)
     free(t);
 }
 
-static uint64_t hash_of(const struct cw_rpc_answers *t, const struct cw_identity *who, const uint8_t id[16])
+static uint64_t hash_of(const struct cw_rpc_answers *t, const struct cw_identity *who,
+                        const uint8_t id[16])
 {
     uint8_t text[4 + 64 + 16] = {0};
     uint64_t h = 0;
@@ -84,17 +85,19 @@ static uint64_t hash_of(const struct cw_rpc_answers *t, const struct cw_identity
     return h;
 }
 
-struct cw_rpc_answer *cw_rpc_answers_find(struct cw_rpc_answers *t, const struct cw_identity *who, const uint8_t id[16])
+struct cw_rpc_answer *cw_rpc_answers_find(struct cw_rpc_answers *t, const struct cw_identity *who,
+                                          const uint8_t id[16])
 {
     struct cw_rpc_answer *a = cw_idtable_find(t->by_hash, hash_of(t, who, id));
 
-    if (a == NULL || a->uid != who->uid || memcmp(a->id, id, 16) != 0 || strcmp(a->node, who->node) != 0)
+    if (a == NULL || a->uid != who->uid || memcmp(a->id, id, 16) != 0 ||
+        strcmp(a->node, who->node) != 0)
         return NULL;
     return a;
 }
 
-struct cw_rpc_answer *cw_rpc_answers_begin(struct cw_rpc_answers *t, const struct cw_identity *who, const uint8_t id[16],
-                                           struct cw_rpc_call *call)
+struct cw_rpc_answer *cw_rpc_answers_begin(struct cw_rpc_answers *t, const struct cw_identity *who,
+                                           const uint8_t id[16], struct cw_rpc_call *call)
 {
     struct cw_rpc_answer *a = cw_xcalloc(1, sizeof(*a));
     struct cw_rpc_answer *same;
@@ -127,8 +130,8 @@ static void keep_bounds(struct cw_rpc_answers *t)
         drop(t, cw_list_entry(t->by_age.next, struct cw_rpc_answer, by_age));
 }
 
-void cw_rpc_answers_finish(struct cw_rpc_answers *t, struct cw_rpc_answer *a, bool failure, const void *body, size_t len,
-                           int64_t now_ms)
+void cw_rpc_answers_finish(struct cw_rpc_answers *t, struct cw_rpc_answer *a, bool failure,
+                           const void *body, size_t len, int64_t now_ms)
 {
     a->call = NULL;
     a->done_ms = now_ms;

@@ -1,6 +1,6 @@
-/* The asking end of requests, blocking. A call is a list of tries; a try is: a socket that is connected, one
- * frame, one answer. nanomsg can lose a first message for ever while its connection looks fine, so only a
- * fresh socket counts as a new try. Test: rpc_test.c. */
+/* The asking end of requests, blocking. A call is a list of tries; a try is: a socket that is
+ * connected, one frame, one answer. nanomsg can lose a first message for ever while its connection
+ * looks fine, so only a fresh socket counts as a new try. Test: rpc_test.c. */
 #include "config.h"
 
 #include "wire/rpc_client.h"
@@ -16,12 +16,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FIRST_TRY_MS 2000
-#define PROGRESS_MS 20000     /* to the next try once the server has said that it is at work */
-#define LOOK_MS 100           /* how soon a lost connection is noticed */
-#define ABSENT_MS 3000        /* nobody listens: a restart may be under way */
+#define FIRST_TRY_MS    2000
+#define PROGRESS_MS     20000 /* to the next try once the server has said that it is at work */
+#define LOOK_MS         100   /* how soon a lost connection is noticed */
+#define ABSENT_MS       3000  /* nobody listens: a restart may be under way */
 #define CHANNEL_LIFE_MS (4 * 60 * 1000) /* credentials live 5 min */
-#define STAMP_BYTES 8
+#define STAMP_BYTES     8
 
 struct cw_rpc_client {
     char *url;
@@ -54,8 +54,9 @@ static int64_t now_ms(void)
     return cw_clock_mono_ns() / CW_NS_PER_MS;
 }
 
-int cw_rpc_client_open(const char *url, const uint8_t server_pub[32], cw_rpc_credential_fn credential, void *arg,
-                       struct cw_rpc_client **ret, struct cw_error *err)
+int cw_rpc_client_open(const char *url, const uint8_t server_pub[32],
+                       cw_rpc_credential_fn credential, void *arg, struct cw_rpc_client **ret,
+                       struct cw_error *err)
 {
     struct cw_rpc_client *c;
 
@@ -88,9 +89,9 @@ void cw_rpc_client_set_interrupt(struct cw_rpc_client *c, volatile sig_atomic_t 
     c->interrupt = flag;
 }
 
-/* ---- waiting ------------------------------------------------------------------------------------------ */
-/* 1: readable, 0: the time is over, -EINTR: the caller's flag is set. Signals are let in only while waiting,
- * so one that comes between the look at the flag and the wait is not missed. */
+/* ---- waiting ---- */
+/* 1: readable, 0: the time is over, -EINTR: the caller's flag is set. Signals are let in only while
+ * waiting, so one that comes between the look at the flag and the wait is not missed. */
 static int wait_for(const struct cw_rpc_client *c, int fd, int64_t until_ms)
 {
     struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -131,8 +132,10 @@ static int interrupted(struct cw_error *err)
 
 static int no_answer(const struct attempt *t, struct cw_error *err)
 {
-    return cw_fail(err, -EHOSTUNREACH, "controller at %s did not answer within %lld s: outcome unknown, retrying is safe",
-                   t->c->url, (long long)((t->deadline_ms - t->start_ms + 999) / 1000));
+    return cw_fail(
+        err, -EHOSTUNREACH,
+        "controller at %s did not answer within %lld s: outcome unknown, retrying is safe",
+        t->c->url, (long long)((t->deadline_ms - t->start_ms + 999) / 1000));
 }
 
 static int not_running(const struct attempt *t, const char *why, struct cw_error *err)
@@ -143,7 +146,7 @@ static int not_running(const struct attempt *t, const char *why, struct cw_error
                    barred ? "cannot be reached" : "is not running", why);
 }
 
-/* ---- is anybody there? ------------------------------------------------------------------------------------ */
+/* ---- is anybody there? ---- */
 /* NULL: somebody listens, or it cannot be told. */
 static const char *absent(const struct cw_rpc_client *c)
 {
@@ -152,11 +155,13 @@ static const char *absent(const struct cw_rpc_client *c)
 
     if (path != NULL)
         return r < 0 ? strerror(-r) : NULL;
-    return cw_nnsock_established(c->sock) == 0 && cw_nnsock_connect_errors(c->sock) > 0 ? "no connection" : NULL;
+    return cw_nnsock_established(c->sock) == 0 && cw_nnsock_connect_errors(c->sock) > 0
+               ? "no connection"
+               : NULL;
 }
 
-/* Waits until the socket takes a frame. A server that is not there gets 3 s, unless an earlier try may have
- * reached it. 0, -EINTR, -EHOSTUNREACH, or -ETIMEDOUT: this try is over. */
+/* Waits until the socket takes a frame. A server that is not there gets 3 s, unless an earlier try
+ * may have reached it. 0, -EINTR, -EHOSTUNREACH, or -ETIMEDOUT: this try is over. */
 static int wait_connected(struct attempt *t, struct cw_error *err)
 {
     struct cw_rpc_client *c = t->c;
@@ -183,7 +188,7 @@ static int wait_connected(struct attempt *t, struct cw_error *err)
     }
 }
 
-/* ---- one try ------------------------------------------------------------------------------------------------ */
+/* ---- one try ---- */
 static int get_channel(struct attempt *t, struct cw_error *err)
 {
     struct cw_rpc_client *c = t->c;
@@ -272,7 +277,8 @@ static int take_frame(struct attempt *t, int *ret_code, struct cw_error *err)
     struct cw_rpc_client *c = t->c;
     struct cw_frame f;
 
-    if (cw_frame_unpack(c->in.data, c->in.len, &f, NULL) < 0 || memcmp(f.request_id, t->id, 16) != 0)
+    if (cw_frame_unpack(c->in.data, c->in.len, &f, NULL) < 0 ||
+        memcmp(f.request_id, t->id, 16) != 0)
         return 0;
     if (f.type == CW_FRAME_REFUSAL) {
         *ret_code = read_failure(f.body, f.body_len, "refused (unsealed answer): ", err);
@@ -328,7 +334,7 @@ static int fresh_socket(struct cw_rpc_client *c, struct cw_error *err)
     return r;
 }
 
-/* ---- the call -------------------------------------------------------------------------------------------- */
+/* ---- the call ---- */
 static int run_tries(struct attempt *t, int *ret_code, struct cw_error *err)
 {
     int64_t wait_ms = FIRST_TRY_MS;
@@ -355,8 +361,9 @@ static int run_tries(struct attempt *t, int *ret_code, struct cw_error *err)
     }
 }
 
-int cw_rpc_client_call(struct cw_rpc_client *c, enum cw_kind kind, const ProtobufCMessage *m, uint32_t timeout_ms,
-                       struct cw_arena *a, ProtobufCMessage **ret, struct cw_error *err)
+int cw_rpc_client_call(struct cw_rpc_client *c, enum cw_kind kind, const ProtobufCMessage *m,
+                       uint32_t timeout_ms, struct cw_arena *a, ProtobufCMessage **ret,
+                       struct cw_error *err)
 {
     struct attempt t = {.c = c, .row = cw_kind_find(kind), .start_ms = now_ms()};
     int code = 0;
@@ -369,7 +376,8 @@ int cw_rpc_client_call(struct cw_rpc_client *c, enum cw_kind kind, const Protobu
     cw_buf_add(&t.request, "\0\0\0\0\0\0\0", STAMP_BYTES);
     cw_walk_pack(m, &t.request);
     if (t.request.len > CW_FRAME_BODY_MAX)
-        r = cw_fail(err, -EMSGSIZE, "the request takes %zu bytes, one frame holds %u", t.request.len, CW_FRAME_BODY_MAX);
+        r = cw_fail(err, -EMSGSIZE, "the request takes %zu bytes, one frame holds %u",
+                    t.request.len, CW_FRAME_BODY_MAX);
     else
         r = run_tries(&t, &code, err);
     if (r == 0)

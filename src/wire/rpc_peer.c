@@ -1,5 +1,5 @@
-/* The cache of channels and their replay windows. The hash is keyed at random because peers choose their
- * own keys. Test: rpc_peer_test.c. */
+/* The cache of channels and their replay windows. The hash is keyed at random because peers choose
+ * their own keys. Test: rpc_peer_test.c. */
 #include "config.h"
 
 #include "wire/rpc_peer.h"
@@ -68,7 +68,7 @@ struct cw_rpc_peer *cw_rpc_peers_find(struct cw_rpc_peers *p, const uint8_t eph_
 
 static bool drop_oldest_idle(struct cw_rpc_peers *p)
 {
-    cw_list_each (pos, &p->lru) {
+    cw_list_each(pos, &p->lru) {
         struct cw_rpc_peer *peer = cw_list_entry(pos, struct cw_rpc_peer, lru);
 
         if (peer->calls > 0)
@@ -79,7 +79,8 @@ static bool drop_oldest_idle(struct cw_rpc_peers *p)
     return false;
 }
 
-struct cw_rpc_peer *cw_rpc_peers_add(struct cw_rpc_peers *p, const struct cw_channel *ch, const struct cw_identity *who)
+struct cw_rpc_peer *cw_rpc_peers_add(struct cw_rpc_peers *p, const struct cw_channel *ch,
+                                     const struct cw_identity *who)
 {
     uint64_t hash = hash_of(p, ch->eph_pub);
     struct cw_rpc_peer *peer = cw_idtable_find(p->by_hash, hash);
@@ -122,7 +123,8 @@ static struct cw_rpc_seen *oldest_answered(struct cw_rpc_peer *p)
     return oldest;
 }
 
-int cw_rpc_peer_add_seen(struct cw_rpc_peer *p, const uint8_t id[16], uint64_t time_ms, struct cw_rpc_seen **ret)
+int cw_rpc_peer_add_seen(struct cw_rpc_peer *p, const uint8_t id[16], uint64_t time_ms,
+                         struct cw_rpc_seen **ret)
 {
     struct cw_rpc_seen *s;
 

@@ -1,56 +1,23 @@
-/* The answering end of requests. One frame goes through: unpack, channel, open, stamp, replay window, kept
- * answers, limits, call; each step either passes it on or answers it. A reply goes along the route of the
- * newest frame with its request id, because an older route may be a closed socket.
- * Never decides what a request means. Test: rpc_test.c. */
+/* The answering end of requests. One frame goes through: unpack, channel, open, stamp, credential,
+ * replay window, kept answers, limits, call; each step either passes it on or answers it.
+ * rpc_call.c ends calls. Never decides what a request means. Test: rpc_test.c. */
 #include "config.h"
 
 #include "wire/rpc_server.h"
 
 #include "base/clock.h"
-#include "base/list.h"
-#include "proto/walk.h"
-#include "proto/wire.pb-c.h"
-#include "wire/rpc_answer.h"
-#include "wire/rpc_peer.h"
+#include "wire/rpc_call.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define FRAMES_PER_TURN 256
-#define CALLS_MAX 16384
-#define CALL_BYTES_MAX (256u * 1024u * 1024u)
-#define CALL_LIFE_MS (15 * 60 * 1000)
-#define SWEEP_MS 30000
-#define CLOCK_SKEW_MS (5 * 60 * 1000)
-#define STAMP_BYTES 8u
-
-struct cw_rpc_server {
-    struct cw_rpc_server_config conf;
-    struct cw_keypair key;
-    struct cw_loop *loop;
-    struct cw_loop_io *io;
-    struct cw_loop_timer *sweep;
-    struct cw_nnsock *sock;
-    struct cw_rpc_peers *peers;
-    struct cw_rpc_answers *answers;
-    struct cw_list calls; /* oldest first */
-    size_t n_calls, call_bytes;
-    struct cw_buf in, plain, out;
-};
-
-struct cw_rpc_call {
-    struct cw_list item;
-    struct cw_rpc_server *server; /* NULL: the caller is gone, an answer only frees */
-    struct cw_rpc_peer *peer;
-    struct cw_rpc_answer *answer; /* requests that change state; else NULL */
-    struct cw_route route;
-    struct cw_identity identity;
-    struct cw_buf body;
-    struct cw_arena *arena;
-    int64_t start_ms;
-    uint8_t id[16];
-    enum cw_kind kind;
-};
+#define CALLS_MAX       16384
+#define CALL_BYTES_MAX  (256u * 1024u * 1024u)
+#define CALL_LIFE_MS    (15 * 60 * 1000)
+#define SWEEP_MS        30000
+#define CLOCK_SKEW_MS   (5 * 60 * 1000)
+#define STAMP_BYTES     8u
 
 /* One frame on its way to becoming a call. */
 struct arrival {
@@ -62,32 +29,23 @@ struct arrival {
 
 static bool changes_state(unsigned kind)
 {
-    return kind == CW_KIND_SUBMIT || kind == CW_KIND_CANCEL || kind == CW_KIND_NODE_SET || kind == CW_KIND_CTL;
+    return kind == CW_KIND_SUBMIT || kind == CW_KIND_CANCEL || kind == CW_KIND_NODE_SET ||
+           kind == CW_KIND_CTL;
 }
 
-/* ---- sending ------------------------------------------------------------------------------------- */
-int cw_rpc_server_send(struct cw_rpc_server *s, const struct cw_route *route, const void *p, size_t n)
+int cw_rpc_server_send(struct cw_rpc_server *s, const struct cw_route *route, const void *p,
+                       size_t n)
 {
     return cw_nnsock_send(s->sock, route, p, n);
 }
 
-static void pack_failure(int code, const char *text, bool retry, struct cw_buf *out)
-{
-    Cw__Failure m = CW__FAILURE__INIT;
-
-    m.code = code < 0 ? -code : EIO;
-    m.text = (char *)(text != NULL && text[0] != '\0' ? text : strerror(m.code));
-    m.has_retry = retry;
-    m.retry = retry;
-    cw_walk_pack(&m.base, out);
-}
-
-static void refuse(struct cw_rpc_server *s, const struct cw_route *route, const struct cw_frame *f, int code, const char *text)
+void cw_rpc_server_refuse(struct cw_rpc_server *s, const struct cw_route *route,
+                          const struct cw_frame *f, int code, const char *text)
 {
     cw_autobuf struct cw_buf body = {0};
     struct cw_frame r = {.type = CW_FRAME_REFUSAL, .epoch = s->conf.epoch};
 
-    pack_failure(code, text, false, &body);
+    cw_rpc_call_pack_failure(code, text, false, &body);
     r.body = (uint8_t *)body.data;
     r.body_len = (uint32_t)body.len;
     if (f != NULL) {
@@ -99,139 +57,25 @@ static void refuse(struct cw_rpc_server *s, const struct cw_route *route, const 
     (void)cw_nnsock_send(s->sock, route, s->out.data, s->out.len);
 }
 
-void cw_rpc_server_refuse(struct cw_rpc_server *s, const struct cw_route *route, const struct cw_frame *f, int code,
-                          const char *text)
-{
-    refuse(s, route, f, code, text);
-}
-
-static void send_sealed(struct cw_rpc_server *s, const struct cw_channel *ch, const struct cw_route *route,
-                        struct cw_frame *f, const void *body, size_t len)
-{
-    f->epoch = s->conf.epoch;
-    cw_buf_clear(&s->out);
-    cw_channel_seal(ch, f, body, len, &s->out);
-    /* Loss is silent here; the client asks again with the same id. */
-    (void)cw_nnsock_send(s->sock, route, s->out.data, s->out.len);
-}
-
-static void send_reply(struct cw_rpc_server *s, const struct cw_channel *ch, const struct cw_route *route, unsigned kind,
-                       const uint8_t id[16], bool failure, const void *body, size_t len)
-{
-    struct cw_frame f = {.type = CW_FRAME_REPLY, .kind = (uint16_t)kind, .seq = failure ? 1 : 0};
-
-    memcpy(f.request_id, id, 16);
-    send_sealed(s, ch, route, &f, body, len);
-}
-
-static void fail_arrival(struct cw_rpc_server *s, const struct arrival *a, const struct cw_channel *ch, int code,
-                         const char *text, bool retry)
+/* ---- arrivals ---- */
+static void fail_arrival(struct cw_rpc_server *s, const struct arrival *a,
+                         const struct cw_channel *ch, int code, const char *text, bool retry)
 {
     cw_autobuf struct cw_buf body = {0};
 
-    pack_failure(code, text, retry, &body);
-    send_reply(s, ch, a->route, a->f->kind, a->f->request_id, true, body.data, body.len);
+    cw_rpc_call_pack_failure(code, text, retry, &body);
+    cw_rpc_call_send_reply(s, ch, a->route, a->f->kind, a->f->request_id, true, body.data,
+                           body.len);
 }
 
-/* Tells a retrying client that its request is in progress, so that it need not open more sockets. */
+/* Tells a retrying client that its request is in progress, so that it need not open more sockets.
+ */
 static void send_progress(struct cw_rpc_server *s, const struct arrival *a)
 {
     struct cw_frame f = {.type = CW_FRAME_ACK, .kind = a->f->kind};
 
     memcpy(f.request_id, a->f->request_id, 16);
-    send_sealed(s, &a->peer->channel, a->route, &f, NULL, 0);
-}
-
-/* ---- calls ------------------------------------------------------------------------------------------ */
-static void detach(struct cw_rpc_call *c)
-{
-    struct cw_rpc_server *s = c->server;
-    struct cw_rpc_seen *seen;
-
-    if (s == NULL)
-        return;
-    seen = cw_rpc_peer_seen(c->peer, c->id);
-    if (seen != NULL)
-        seen->call = NULL;
-    c->peer->calls--;
-    c->peer = NULL;
-    c->server = NULL;
-    cw_list_remove(&c->item);
-    s->n_calls--;
-    s->call_bytes -= c->body.len;
-}
-
-static void destroy_call(struct cw_rpc_call *c)
-{
-    detach(c);
-    cw_arena_destroy(c->arena);
-    cw_buf_fini(&c->body);
-    free(c);
-}
-
-static void end_call(struct cw_rpc_call *c, bool failure, const struct cw_buf *body)
-{
-    struct cw_rpc_server *s = c->server;
-
-    if (s != NULL) {
-        send_reply(s, &c->peer->channel, &c->route, c->kind, c->id, failure, body->data, body->len);
-        if (c->answer != NULL)
-            cw_rpc_answers_finish(s->answers, c->answer, failure, body->data, body->len, cw_loop_now_ms(s->loop));
-    }
-    destroy_call(c);
-}
-
-void cw_rpc_reply_failure(struct cw_rpc_call *c, int code, const char *text, bool retry)
-{
-    cw_autobuf struct cw_buf body = {0};
-
-    pack_failure(code, text, retry, &body);
-    end_call(c, true, &body);
-}
-
-void cw_rpc_reply(struct cw_rpc_call *c, const ProtobufCMessage *m)
-{
-    cw_autobuf struct cw_buf body = {0};
-
-    cw_walk_pack(m, &body);
-    if (body.len > CW_FRAME_BODY_MAX) {
-        char text[160];
-
-        (void)snprintf(text, sizeof(text), "the answer takes %zu bytes, one frame holds %u: ask for less at a time", body.len,
-                       CW_FRAME_BODY_MAX);
-        cw_rpc_reply_failure(c, -EMSGSIZE, text, false);
-        return;
-    }
-    end_call(c, false, &body);
-}
-
-void cw_rpc_drop(struct cw_rpc_call *c)
-{
-    if (c->server != NULL && c->answer != NULL)
-        cw_rpc_answers_forget(c->server->answers, c->answer);
-    destroy_call(c);
-}
-
-enum cw_kind cw_rpc_call_kind(const struct cw_rpc_call *c)
-{
-    return c->kind;
-}
-
-const struct cw_identity *cw_rpc_call_identity(const struct cw_rpc_call *c)
-{
-    return &c->identity;
-}
-
-const struct cw_buf *cw_rpc_call_body(const struct cw_rpc_call *c)
-{
-    return &c->body;
-}
-
-struct cw_arena *cw_rpc_call_arena(struct cw_rpc_call *c)
-{
-    if (c->arena == NULL)
-        c->arena = cw_arena_create();
-    return c->arena;
+    cw_rpc_call_send(s, &a->peer->channel, a->route, &f, NULL, 0);
 }
 
 static void begin_call(struct cw_rpc_server *s, const struct arrival *a, struct cw_rpc_seen *seen)
@@ -256,7 +100,6 @@ static void begin_call(struct cw_rpc_server *s, const struct arrival *a, struct 
     s->conf.call(c, s->conf.arg);
 }
 
-/* ---- arrivals ---------------------------------------------------------------------------------------- */
 static const char *over_limit(const struct cw_rpc_server *s, const struct cw_rpc_peer *peer)
 {
     if (peer->calls >= CW_RPC_PEER_CALLS_MAX)
@@ -267,7 +110,8 @@ static const char *over_limit(const struct cw_rpc_server *s, const struct cw_rpc
 }
 
 /* A retry joins the call that is in progress; it may come over another channel of the same user. */
-static void join(struct cw_rpc_server *s, const struct arrival *a, struct cw_rpc_call *c, struct cw_rpc_seen *seen)
+static void join(struct cw_rpc_server *s, const struct arrival *a, struct cw_rpc_call *c,
+                 struct cw_rpc_seen *seen)
 {
     if (c->peer != a->peer) {
         struct cw_rpc_seen *old = cw_rpc_peer_seen(c->peer, c->id);
@@ -283,14 +127,16 @@ static void join(struct cw_rpc_server *s, const struct arrival *a, struct cw_rpc
     send_progress(s, a);
 }
 
-static void repeat(struct cw_rpc_server *s, const struct arrival *a, const struct cw_rpc_answer *kept)
+static void repeat(struct cw_rpc_server *s, const struct arrival *a,
+                   const struct cw_rpc_answer *kept)
 {
     if (!kept->have_body) {
         fail_arrival(s, a, &a->peer->channel, -ESTALE,
                      "this request was carried out before, its answer is no longer kept", false);
         return;
     }
-    send_reply(s, &a->peer->channel, a->route, a->f->kind, a->f->request_id, kept->failure, kept->body, kept->len);
+    cw_rpc_call_send_reply(s, &a->peer->channel, a->route, a->f->kind, a->f->request_id,
+                           kept->failure, kept->body, kept->len);
 }
 
 /* Enters the id into the window. False: this frame is done with (a replay, or refused). */
@@ -309,7 +155,8 @@ static bool enter_window(struct cw_rpc_server *s, const struct arrival *a, struc
     }
     r = cw_rpc_peer_add_seen(a->peer, a->f->request_id, a->time_ms, ret);
     if (r < 0)
-        fail_arrival(s, a, &a->peer->channel, r, "this request is older than others on its connection", true);
+        fail_arrival(s, a, &a->peer->channel, r,
+                     "this request is older than others on its connection", true);
     return r == 0;
 }
 
@@ -319,7 +166,8 @@ static void take_request(struct cw_rpc_server *s, const struct arrival *a)
     struct cw_rpc_answer *kept = NULL;
 
     if (cw_kind_find(a->f->kind) == NULL) {
-        fail_arrival(s, a, &a->peer->channel, -ENOSYS, "this side does not know such a request", false);
+        fail_arrival(s, a, &a->peer->channel, -ENOSYS, "this side does not know such a request",
+                     false);
         return;
     }
     if (!enter_window(s, a, &seen))
@@ -339,7 +187,8 @@ static void take_request(struct cw_rpc_server *s, const struct arrival *a)
 }
 
 /* The first frame of a channel, or the first one behind the expiry of its credential. */
-static int identify(struct cw_rpc_server *s, const struct cw_frame *f, struct cw_identity *ret, struct cw_error *err)
+static int identify(struct cw_rpc_server *s, const struct cw_frame *f, struct cw_identity *ret,
+                    struct cw_error *err)
 {
     struct cw_identity who = {.size = sizeof(who)};
     int r;
@@ -392,16 +241,20 @@ static bool check_stamp(struct cw_rpc_server *s, struct arrival *a, const struct
     for (unsigned i = 0; i < STAMP_BYTES; i++)
         t |= (uint64_t)p[i] << (8 * i);
     a->time_ms = t;
-    if (t <= (uint64_t)INT64_MAX && (int64_t)t - now_ms <= CLOCK_SKEW_MS && now_ms - (int64_t)t <= CLOCK_SKEW_MS)
+    if (t <= (uint64_t)INT64_MAX && (int64_t)t - now_ms <= CLOCK_SKEW_MS &&
+        now_ms - (int64_t)t <= CLOCK_SKEW_MS)
         return true;
-    (void)snprintf(text, sizeof(text),
-                   "the request is stamped %lld s away from the clock here, 300 s are allowed: set the clocks (NTP)",
-                   (long long)(t > (uint64_t)INT64_MAX ? INT64_MAX / 1000 : ((int64_t)t - now_ms) / 1000));
+    (void)snprintf(
+        text, sizeof(text),
+        "the request is stamped %lld s away from the clock here, 300 s are allowed: set the clocks "
+        "(NTP)",
+        (long long)(t > (uint64_t)INT64_MAX ? INT64_MAX / 1000 : ((int64_t)t - now_ms) / 1000));
     fail_arrival(s, a, ch, -ESTALE, text, false);
     return false;
 }
 
-static void on_request(struct cw_rpc_server *s, const struct cw_route *route, const struct cw_frame *f)
+static void on_request(struct cw_rpc_server *s, const struct cw_route *route,
+                       const struct cw_frame *f)
 {
     struct arrival a = {.route = route, .f = f};
     struct cw_channel made;
@@ -417,7 +270,9 @@ static void on_request(struct cw_rpc_server *s, const struct cw_route *route, co
     if (r == 0)
         r = cw_channel_open(ch, f, &s->plain);
     if (r < 0)
-        refuse(s, route, f, r, "the request cannot be opened: it was sealed for another public key, or changed on its way");
+        cw_rpc_server_refuse(s, route, f, r,
+                             "the request cannot be opened: it was sealed for another public key, "
+                             "or changed on its way");
     else if (check_stamp(s, &a, ch) && find_peer(s, &a, ch))
         take_request(s, &a);
     if (ch == &made)
@@ -431,7 +286,7 @@ static void on_frame(struct cw_rpc_server *s, const struct cw_route *route)
     int r = cw_frame_unpack(s->in.data, s->in.len, &f, &err);
 
     if (r < 0) {
-        refuse(s, route, NULL, r, err.text);
+        cw_rpc_server_refuse(s, route, NULL, r, err.text);
         return;
     }
     switch (f.type) {
@@ -439,7 +294,7 @@ static void on_frame(struct cw_rpc_server *s, const struct cw_route *route)
         if (s->conf.call != NULL)
             on_request(s, route, &f);
         else
-            refuse(s, route, &f, -EPROTO, "this socket takes no requests");
+            cw_rpc_server_refuse(s, route, &f, -EPROTO, "this socket takes no requests");
         break;
     case CW_FRAME_REPLY:
     case CW_FRAME_REFUSAL: /* never answered: two servers would talk for ever */
@@ -448,7 +303,7 @@ static void on_frame(struct cw_rpc_server *s, const struct cw_route *route)
         if (s->conf.other != NULL)
             s->conf.other(route, &f, s->conf.arg);
         else
-            refuse(s, route, &f, -EPROTO, "this socket takes requests only");
+            cw_rpc_server_refuse(s, route, &f, -EPROTO, "this socket takes requests only");
     }
 }
 
@@ -469,7 +324,7 @@ static void on_readable(int fd, int events, void *arg)
         cw_loop_io_set(s->io, 0); /* the socket is gone for good; do not spin on it */
 }
 
-/* ---- life --------------------------------------------------------------------------------------------- */
+/* ---- life ---- */
 static void on_sweep(void *arg)
 {
     struct cw_rpc_server *s = arg;
@@ -484,11 +339,12 @@ static void on_sweep(void *arg)
         if (c->answer != NULL)
             cw_rpc_answers_forget(s->answers, c->answer);
         c->answer = NULL;
-        detach(c);
+        cw_rpc_call_detach(c);
     }
 }
 
-int cw_rpc_server_open(struct cw_loop *l, const struct cw_rpc_server_config *conf, struct cw_rpc_server **ret, struct cw_error *err)
+int cw_rpc_server_open(struct cw_loop *l, const struct cw_rpc_server_config *conf,
+                       struct cw_rpc_server **ret, struct cw_error *err)
 {
     struct cw_nnsock *sock = NULL;
     struct cw_rpc_server *s;
@@ -518,7 +374,7 @@ void cw_rpc_server_close(struct cw_rpc_server *s)
     if (s == NULL)
         return;
     while (!cw_list_empty(&s->calls))
-        detach(cw_list_entry(s->calls.next, struct cw_rpc_call, item));
+        cw_rpc_call_detach(cw_list_entry(s->calls.next, struct cw_rpc_call, item));
     cw_loop_io_close(s->io);
     cw_loop_timer_close(s->sweep);
     cw_nnsock_close(s->sock);

@@ -1,5 +1,5 @@
-/* Requests over real ipc and tcp sockets: a server on a loop in a thread, the blocking client here, and raw
- * sockets for what only an attacker or an accident would send. */
+/* Requests over real ipc and tcp sockets: a server on a loop in a thread, the blocking client here,
+ * and raw sockets for what only an attacker or an accident would send. */
 #include "config.h"
 
 #include "wire/rpc_client.h"
@@ -25,7 +25,7 @@
 #include <cmocka.h>
 
 #define CW_HELD_MAX 300
-/* ---- the server in its thread ------------------------------------------------------------------------- */
+/* ---- the server in its thread ---- */
 enum manner { ANSWER, HOLD, LOSE, BIG };
 struct server {
     char dir[64], url[128];
@@ -42,7 +42,8 @@ struct server {
     bool anonymous;
 };
 
-static int verify(const uint8_t bind[32], const uint8_t *cred, size_t len, struct cw_identity *ret, void *arg, struct cw_error *err)
+static int verify(const uint8_t bind[32], const uint8_t *cred, size_t len, struct cw_identity *ret,
+                  void *arg, struct cw_error *err)
 {
     (void)arg;
     if (len != 32 || memcmp(bind, cred, 32) != 0)
@@ -105,8 +106,12 @@ static void on_call(struct cw_rpc_call *c, void *arg)
 
 static void open_server(struct server *s)
 {
-    struct cw_rpc_server_config conf = {
-        .url = s->url, .key = &s->key, .epoch = 7, .verify = s->anonymous ? NULL : verify, .call = on_call, .arg = s};
+    struct cw_rpc_server_config conf = {.url = s->url,
+                                        .key = &s->key,
+                                        .epoch = 7,
+                                        .verify = s->anonymous ? NULL : verify,
+                                        .call = on_call,
+                                        .arg = s};
     struct cw_error err;
 
     if (cw_rpc_server_open(s->loop, &conf, &s->rpc, &err) < 0)
@@ -197,8 +202,9 @@ static int teardown(void **state)
     return 0;
 }
 
-/* ---- the asking side -------------------------------------------------------------------------------------- */
-static int credential(const uint8_t bind[32], uint8_t *buf, size_t cap, size_t *ret_len, void *arg, struct cw_error *err)
+/* ---- the asking side ---- */
+static int credential(const uint8_t bind[32], uint8_t *buf, size_t cap, size_t *ret_len, void *arg,
+                      struct cw_error *err)
 {
     (void)err;
     assert_true(cap >= 32);
@@ -217,7 +223,8 @@ static struct cw_rpc_client *client_of(struct server *s, void *forged)
     return c;
 }
 
-static int ping(struct cw_rpc_client *c, uint32_t timeout_ms, char *ret_version, struct cw_error *err)
+static int ping(struct cw_rpc_client *c, uint32_t timeout_ms, char *ret_version,
+                struct cw_error *err)
 {
     Cw__PingRequest q = CW__PING_REQUEST__INIT;
     struct cw_arena *a = cw_arena_create();
@@ -245,7 +252,8 @@ struct raw {
 static void raw_frame(struct raw *w, unsigned kind, int64_t stamp_offset_ms, size_t plain_len)
 {
     uint64_t t = (uint64_t)(cw_clock_real_ns() / CW_NS_PER_MS + stamp_offset_ms);
-    struct cw_frame f = {.type = CW_FRAME_REQUEST, .kind = (uint16_t)kind, .cred = w->ch.eph_pub, .cred_len = 32};
+    struct cw_frame f = {
+        .type = CW_FRAME_REQUEST, .kind = (uint16_t)kind, .cred = w->ch.eph_pub, .cred_len = 32};
     uint8_t plain[8];
 
     for (int i = 0; i < 8; i++)
@@ -271,8 +279,10 @@ static void raw_send(struct cw_nnsock *n, const struct raw *w)
     assert_int_equal(cw_nnsock_send(n, NULL, w->frame.data, w->frame.len), 0);
 }
 
-/* The type of the next frame; *plain its opened body (a refusal's body as it is). 0: nothing in wait_ms. */
-static int raw_recv(struct cw_nnsock *n, const struct raw *w, int wait_ms, struct cw_frame *ret, struct cw_buf *plain)
+/* The type of the next frame; *plain its opened body (a refusal's body as it is). 0: nothing in
+ * wait_ms. */
+static int raw_recv(struct cw_nnsock *n, const struct raw *w, int wait_ms, struct cw_frame *ret,
+                    struct cw_buf *plain)
 {
     static struct cw_buf in; /* the frame borrows from it */
     struct pollfd p = {.fd = cw_nnsock_fd(n), .events = POLLIN};
@@ -295,7 +305,8 @@ static void expect_failure(const struct cw_buf *body, int code, const char *text
     struct cw_arena *a = cw_arena_create();
     ProtobufCMessage *m = NULL;
 
-    assert_int_equal(cw_walk_unpack(&cw__failure__descriptor, body->data, body->len, a, &m, NULL), 0);
+    assert_int_equal(cw_walk_unpack(&cw__failure__descriptor, body->data, body->len, a, &m, NULL),
+                     0);
     assert_int_equal(((Cw__Failure *)(void *)m)->code, code);
     assert_non_null(strstr(((Cw__Failure *)(void *)m)->text, text));
     cw_arena_destroy(a);
@@ -307,7 +318,8 @@ static uint64_t job_of(const struct cw_buf *body)
     ProtobufCMessage *m = NULL;
     uint64_t id;
 
-    assert_int_equal(cw_walk_unpack(&cw__submit_reply__descriptor, body->data, body->len, a, &m, NULL), 0);
+    assert_int_equal(
+        cw_walk_unpack(&cw__submit_reply__descriptor, body->data, body->len, a, &m, NULL), 0);
     id = ((Cw__SubmitReply *)(void *)m)->results[0]->job_id;
     cw_arena_destroy(a);
     return id;
@@ -321,7 +333,7 @@ static struct raw raw_channel(struct server *s)
     return w;
 }
 
-/* ---- behaviours --------------------------------------------------------------------------------------------- */
+/* ---- behaviours ---- */
 static void ipc_request_is_answered_with_the_identity(void **state)
 {
     struct server *s = *state;
@@ -342,7 +354,8 @@ static unsigned free_port(int family)
     socklen_t n = family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(sa);
     unsigned port = 0;
 
-    if (fd >= 0 && bind(fd, (struct sockaddr *)&sa, n) == 0 && getsockname(fd, (struct sockaddr *)&sa, &n) == 0)
+    if (fd >= 0 && bind(fd, (struct sockaddr *)&sa, n) == 0 &&
+        getsockname(fd, (struct sockaddr *)&sa, &n) == 0)
         port = ntohs(sa.sin6_port); /* at the same place in both families */
     if (fd >= 0)
         (void)close(fd);
@@ -476,7 +489,8 @@ static void silence_ends_as_outcome_unknown(void **state)
     s->manner = LOSE;
     start(s);
     assert_int_equal(ping(c, 300, NULL, &err), -EHOSTUNREACH);
-    assert_non_null(strstr(err.text, "did not answer within 1 s: outcome unknown, retrying is safe"));
+    assert_non_null(
+        strstr(err.text, "did not answer within 1 s: outcome unknown, retrying is safe"));
     cw_rpc_client_close(c);
 }
 

@@ -1,7 +1,8 @@
 /* The numbered session between a node and the controller; doc/PROTOCOL.md tells it frame by frame.
- * In every session frame request_id is 8 bytes of a counter that only grows, then 8 bytes of a tag: the
- * node's nonce in HELLO and WELCOME (so an old WELCOME opens nothing), the controller's link tag in all
- * others (so frames of an older pairing fall out whatever their numbers). Test: session_test.c. */
+ * In every session frame request_id is 8 bytes of a counter that only grows, then 8 bytes of a tag:
+ * the node's nonce in HELLO and WELCOME (so an old WELCOME opens nothing), the controller's link
+ * tag in all others (so frames of an older pairing fall out whatever their numbers). Test:
+ * session_test.c. */
 #include "config.h"
 
 #include "wire/session.h"
@@ -13,12 +14,12 @@
 #include <sodium.h>
 #include <string.h>
 
-#define HELLO_FIRST_MS 200
-#define HELLO_MAX_MS 2000
-#define HELLO_LEAST_MS 200 /* between two HELLOs, whatever asks for them */
-#define RESEND_FIRST_MS 200
-#define RESEND_MAX_MS 2000
-#define UNANSWERED_MS 1000 /* then HELLO: the controller may be a new one */
+#define HELLO_FIRST_MS    200
+#define HELLO_MAX_MS      2000
+#define HELLO_LEAST_MS    200 /* between two HELLOs, whatever asks for them */
+#define RESEND_FIRST_MS   200
+#define RESEND_MAX_MS     2000
+#define UNANSWERED_MS     1000 /* then HELLO: the controller may be a new one */
 #define SILENT_HEARTBEATS 3
 
 struct cw_session {
@@ -31,16 +32,16 @@ struct cw_session {
     uint32_t heartbeat_ms;
     uint8_t cred[CW_FRAME_CRED_MAX];
     uint16_t cred_len;
-    uint64_t tag;           /* of this pairing, made by the controller; 0: none yet */
-    uint64_t nonce;         /* node: of the HELLOs until one is answered */
+    uint64_t tag;   /* of this pairing, made by the controller; 0: none yet */
+    uint64_t nonce; /* node: of the HELLOs until one is answered */
     uint64_t counter_out, counter_in;
-    struct cw_buf welcome;  /* controller: repeated until the node is linked */
+    struct cw_buf welcome; /* controller: repeated until the node is linked */
 
     struct cw_recqueue queue;
     uint64_t in_flight_last; /* 0: nothing is in flight */
     int64_t resend_at_ms, resend_ms;
-    uint64_t expected;       /* next record to take */
-    uint64_t durable;        /* records the owner has acknowledged */
+    uint64_t expected; /* next record to take */
+    uint64_t durable;  /* records the owner has acknowledged */
     bool ack_due;
 
     int64_t now_ms; /* of the last call that told it */
@@ -49,7 +50,7 @@ struct cw_session {
     bool silent_told;
 };
 
-/* ---- sending -------------------------------------------------------------------------------------------- */
+/* ---- sending ---- */
 static void put64(uint8_t *p, uint64_t v)
 {
     for (unsigned i = 0; i < 8; i++)
@@ -65,10 +66,15 @@ static uint64_t get64(const uint8_t *p)
     return v;
 }
 
-static void send_frame(struct cw_session *s, uint8_t type, uint64_t tag, uint64_t seq, const struct cw_buf *body)
+static void send_frame(struct cw_session *s, uint8_t type, uint64_t tag, uint64_t seq,
+                       const struct cw_buf *body)
 {
     cw_autobuf struct cw_buf out = {0};
-    struct cw_frame f = {.type = type, .epoch = s->epoch, .peer_epoch = s->peer_epoch, .seq = seq, .ack = s->durable + 1};
+    struct cw_frame f = {.type = type,
+                         .epoch = s->epoch,
+                         .peer_epoch = s->peer_epoch,
+                         .seq = seq,
+                         .ack = s->durable + 1};
 
     put64(f.request_id, ++s->counter_out);
     put64(f.request_id + 8, tag);
@@ -78,7 +84,8 @@ static void send_frame(struct cw_session *s, uint8_t type, uint64_t tag, uint64_
     } else {
         s->ack_due = false;
     }
-    cw_channel_seal(&s->channel, &f, body != NULL ? body->data : NULL, body != NULL ? body->len : 0, &out);
+    cw_channel_seal(&s->channel, &f, body != NULL ? body->data : NULL, body != NULL ? body->len : 0,
+                    &out);
     s->sent_ms = s->now_ms;
     s->ops.send(out.data, out.len, s->arg);
 }
@@ -122,7 +129,7 @@ static void send_due(struct cw_session *s)
         send_frame(s, CW_FRAME_ACK, s->tag, 0, NULL);
 }
 
-/* ---- life ------------------------------------------------------------------------------------------------ */
+/* ---- life ---- */
 static struct cw_session *create(const struct cw_channel *ch, uint64_t epoch, uint32_t heartbeat_ms,
                                  const struct cw_session_ops *ops, void *arg)
 {
@@ -149,8 +156,9 @@ static uint64_t random_nonzero(void)
     return v;
 }
 
-struct cw_session *cw_session_create_node(const struct cw_channel *ch, const uint8_t *cred, size_t cred_len, uint64_t epoch,
-                                          uint32_t heartbeat_ms, const struct cw_session_ops *ops, void *arg)
+struct cw_session *cw_session_create_node(const struct cw_channel *ch, const uint8_t *cred,
+                                          size_t cred_len, uint64_t epoch, uint32_t heartbeat_ms,
+                                          const struct cw_session_ops *ops, void *arg)
 {
     struct cw_session *s = create(ch, epoch, heartbeat_ms, ops, arg);
 
@@ -160,7 +168,8 @@ struct cw_session *cw_session_create_node(const struct cw_channel *ch, const uin
     return s;
 }
 
-struct cw_session *cw_session_create_controller(const struct cw_channel *ch, uint64_t epoch, uint32_t heartbeat_ms,
+struct cw_session *cw_session_create_controller(const struct cw_channel *ch, uint64_t epoch,
+                                                uint32_t heartbeat_ms,
                                                 const struct cw_session_ops *ops, void *arg)
 {
     struct cw_session *s = create(ch, epoch, heartbeat_ms, ops, arg);
@@ -186,7 +195,7 @@ void cw_session_set_credential(struct cw_session *s, const uint8_t *cred, size_t
         memcpy(s->cred, cred, s->cred_len);
 }
 
-/* ---- the owner's side ---------------------------------------------------------------------------------------- */
+/* ---- the owner's side ---- */
 int cw_session_push(struct cw_session *s, const Cw__NodeRecordMsg *m, uint64_t *ret_seq)
 {
     cw_autobuf struct cw_buf b = {0};
@@ -234,7 +243,7 @@ uint64_t cw_session_peer_epoch(const struct cw_session *s)
     return s->peer_epoch;
 }
 
-/* ---- time ------------------------------------------------------------------------------------------------------ */
+/* ---- time ---- */
 static void tick_silence(struct cw_session *s)
 {
     if (s->silent_from_ms == 0)
@@ -296,7 +305,7 @@ void cw_session_reconnected(struct cw_session *s, int64_t now_ms)
         hello_now(s);
 }
 
-/* ---- arrivals ---------------------------------------------------------------------------------------------------- */
+/* ---- arrivals ---- */
 static void heard(struct cw_session *s)
 {
     s->heard_ms = s->now_ms;
@@ -327,16 +336,16 @@ static void take_ack(struct cw_session *s, uint64_t next)
         s->ops.acked(next - 1, s->arg);
 }
 
-static int unpack_body(const ProtobufCMessageDescriptor *d, const struct cw_buf *body, struct cw_arena *a,
-                       ProtobufCMessage **ret, struct cw_error *err)
+static int unpack_body(const ProtobufCMessageDescriptor *d, const struct cw_buf *body,
+                       struct cw_arena *a, ProtobufCMessage **ret, struct cw_error *err)
 {
     int r = cw_walk_unpack(d, body->data != NULL ? body->data : "", body->len, a, ret, err);
 
     return r < 0 ? cw_wrap(err, r, "session: %s", d->short_name) : 0;
 }
 
-static int take_data(struct cw_session *s, const struct cw_frame *f, const struct cw_buf *body, struct cw_arena *a,
-                     struct cw_error *err)
+static int take_data(struct cw_session *s, const struct cw_frame *f, const struct cw_buf *body,
+                     struct cw_arena *a, struct cw_error *err)
 {
     ProtobufCMessage *m = NULL;
     const Cw__RecordBatch *b;
@@ -355,14 +364,15 @@ static int take_data(struct cw_session *s, const struct cw_frame *f, const struc
         s->expected++;
         s->ops.record(f->seq + i, b->records[i], s->arg);
     }
-    /* Doubled, or behind a gap: say where we stand. Fresh ones are acknowledged when they are durable. */
+    /* Doubled, or behind a gap: say where we stand. Fresh ones are acknowledged when they are
+     * durable. */
     if (!fresh)
         s->ack_due = true;
     return 0;
 }
 
-static int take_hello(struct cw_session *s, const struct cw_frame *f, const struct cw_buf *body, struct cw_arena *a,
-                      struct cw_error *err)
+static int take_hello(struct cw_session *s, const struct cw_frame *f, const struct cw_buf *body,
+                      struct cw_arena *a, struct cw_error *err)
 {
     ProtobufCMessage *m = NULL;
     bool first = s->peer_epoch == 0;
@@ -395,8 +405,8 @@ static void start_pairing(struct cw_session *s, const struct cw_frame *f)
     cw_recqueue_clear(&s->queue);
 }
 
-static int take_welcome(struct cw_session *s, const struct cw_frame *f, const struct cw_buf *body, struct cw_arena *a,
-                        struct cw_error *err)
+static int take_welcome(struct cw_session *s, const struct cw_frame *f, const struct cw_buf *body,
+                        struct cw_arena *a, struct cw_error *err)
 {
     bool fresh = f->seq != s->tag || f->epoch != s->peer_epoch;
     ProtobufCMessage *m = NULL;
@@ -433,15 +443,16 @@ static int check_place(const struct cw_session *s, const struct cw_frame *f, str
     if (f->type == CW_FRAME_WELCOME)
         ok = s->node && f->peer_epoch == s->epoch && tag == s->nonce && f->seq != 0;
     else if (f->type == CW_FRAME_HELLO)
-        ok = !s->node && (s->peer_epoch == 0 || f->epoch == s->peer_epoch) && counter > s->counter_in;
-    else
-        ok = s->peer_epoch != 0 && f->epoch == s->peer_epoch && f->peer_epoch == s->epoch && tag == s->tag &&
+        ok = !s->node && (s->peer_epoch == 0 || f->epoch == s->peer_epoch) &&
              counter > s->counter_in;
+    else
+        ok = s->peer_epoch != 0 && f->epoch == s->peer_epoch && f->peer_epoch == s->epoch &&
+             tag == s->tag && counter > s->counter_in;
     return ok ? 0 : cw_fail(err, -ESTALE, "session: a frame of an older pairing, or a copy");
 }
 
-static int take_frame(struct cw_session *s, const struct cw_frame *f, const struct cw_buf *body, struct cw_arena *a,
-                      struct cw_error *err)
+static int take_frame(struct cw_session *s, const struct cw_frame *f, const struct cw_buf *body,
+                      struct cw_arena *a, struct cw_error *err)
 {
     if (f->type == CW_FRAME_HELLO)
         return take_hello(s, f, body, a, err);
@@ -459,7 +470,8 @@ static int take_frame(struct cw_session *s, const struct cw_frame *f, const stru
     return 0;
 }
 
-int cw_session_frame(struct cw_session *s, const struct cw_frame *f, int64_t now_ms, struct cw_error *err)
+int cw_session_frame(struct cw_session *s, const struct cw_frame *f, int64_t now_ms,
+                     struct cw_error *err)
 {
     cw_autobuf struct cw_buf body = {0};
     struct cw_arena *a;

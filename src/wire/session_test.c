@@ -1,5 +1,6 @@
-/* The session over a link in memory that loses, doubles, delays and reorders frames, cuts connections, while
- * either side restarts at times; then single promises, one by one. Time is virtual. */
+/* The session over a link in memory that loses, doubles, delays and reorders frames, cuts
+ * connections, while either side restarts at times; then single promises, one by one. Time is
+ * virtual. */
 #include "config.h"
 
 #include "wire/session.h"
@@ -14,7 +15,7 @@
 
 #include <cmocka.h>
 
-#define RECORDS 100000u
+#define RECORDS      100000u
 #define HEARTBEAT_MS 1000
 
 static uint64_t rng_state = 88172645463325252ULL;
@@ -26,7 +27,7 @@ static uint32_t rng(uint32_t below)
     return (uint32_t)(rng_state >> 33) % below;
 }
 
-/* ---- one side of the test: a node or a controller, what it has stored and still has to tell -------------- */
+/* ---- one side of the test: what it has stored and still has to tell ---- */
 struct side {
     struct world *w;
     bool node;
@@ -34,11 +35,11 @@ struct side {
     struct cw_channel ch;
     uint64_t epoch;
     int64_t heartbeat_ms;
-    uint64_t pushed;               /* newest number given to the session */
-    uint64_t acked;                /* newest number the peer has stored */
-    uint64_t applied, durable;     /* of the peer's numbers: taken in, and stored */
-    uint64_t pair_last;            /* 0: none of this pairing yet */
-    uint64_t newest_seq;           /* session number of the newest record taken in */
+    uint64_t pushed;           /* newest number given to the session */
+    uint64_t acked;            /* newest number the peer has stored */
+    uint64_t applied, durable; /* of the peer's numbers: taken in, and stored */
+    uint64_t pair_last;        /* 0: none of this pairing yet */
+    uint64_t newest_seq;       /* session number of the newest record taken in */
     int64_t commit_at_ms;
     uint64_t n_taken, n_frames, n_silent, n_pairings;
 };
@@ -58,7 +59,8 @@ struct world {
     uint32_t burst, window; /* records an owner pushes in a turn, and ahead of its peer */
     struct packet p[PACKETS_MAX];
     unsigned n;
-    uint64_t node_epoch_known; /* the controller's nodelink: newest node epoch it has a session for */
+    uint64_t
+        node_epoch_known; /* the controller's nodelink: newest node epoch it has a session for */
     uint64_t n_restarts, n_cuts, n_old;
 };
 
@@ -69,7 +71,8 @@ static void carry(struct world *w, bool to_node, const void *frame, size_t n, in
     if (w->n == PACKETS_MAX)
         return;
     w->n++;
-    *p = (struct packet){.at_ms = w->now_ms + delay_ms, .to_node = to_node, .data = cw_xmemdup(frame, n), .n = n};
+    *p = (struct packet){
+        .at_ms = w->now_ms + delay_ms, .to_node = to_node, .data = cw_xmemdup(frame, n), .n = n};
 }
 
 static void on_send(const void *frame, size_t n, void *arg)
@@ -89,8 +92,9 @@ static void on_record(uint64_t seq, const Cw__NodeRecordMsg *m, void *arg)
     struct side *a = arg;
     uint64_t number = m->signal->key->id;
 
-    assert_true(a->pair_last == 0 || number == a->pair_last + 1); /* once and in order within a pairing */
-    assert_true(number <= a->applied + 1);                        /* and nothing left out across them */
+    assert_true(a->pair_last == 0 ||
+                number == a->pair_last + 1); /* once and in order within a pairing */
+    assert_true(number <= a->applied + 1);   /* and nothing left out across them */
     a->pair_last = number;
     a->newest_seq = seq;
     if (number <= a->applied)
@@ -161,8 +165,13 @@ static void on_welcome(const Cw__NodeWelcome *m, void *arg)
 
 static void on_silent(void *arg);
 static const struct cw_session_ops ops = {
-    .send = on_send, .record = on_record, .acked = on_acked, .hello = on_hello, .hello_arrived = on_hello_arrived,
-    .welcome_arrived = on_welcome, .silent = on_silent,
+    .send = on_send,
+    .record = on_record,
+    .acked = on_acked,
+    .hello = on_hello,
+    .hello_arrived = on_hello_arrived,
+    .welcome_arrived = on_welcome,
+    .silent = on_silent,
 };
 
 static void cut(struct world *w)
@@ -182,13 +191,14 @@ static void on_silent(void *arg)
         cut(a->w); /* the node drops its endpoint and connects anew */
 }
 
-/* ---- the owners: crund and the controller's nodelink in short ---------------------------------------------- */
+/* ---- the owners: crund and the controller's nodelink in short ---- */
 static void start_node(struct world *w)
 {
     w->node.epoch++;
     w->node.applied = w->node.durable;
     assert_int_equal(cw_channel_initiate(w->key.pub, &w->node.ch), 0);
-    w->node.s = cw_session_create_node(&w->node.ch, NULL, 0, w->node.epoch, HEARTBEAT_MS, &ops, &w->node);
+    w->node.s =
+        cw_session_create_node(&w->node.ch, NULL, 0, w->node.epoch, HEARTBEAT_MS, &ops, &w->node);
 }
 
 static void restart_node(struct world *w)
@@ -252,7 +262,8 @@ static void deliver(struct world *w, const struct packet *p)
     assert_int_equal(cw_frame_unpack(p->data, p->n, &f, NULL), 0);
     if (!p->to_node)
         ctl_frame(w, &f);
-    else if (memcmp(f.channel_key, w->node.ch.eph_pub, 32) == 0 && cw_session_frame(w->node.s, &f, w->now_ms, NULL) < 0)
+    else if (memcmp(f.channel_key, w->node.ch.eph_pub, 32) == 0 &&
+             cw_session_frame(w->node.s, &f, w->now_ms, NULL) < 0)
         w->n_old++;
 }
 
@@ -352,10 +363,12 @@ static void run_hostile(struct world *w, bool restarts)
         if (restarts && rng(8000) == 0)
             restart_ctl(w);
     }
-    print_message("# %llu s of link time, %llu + %llu frames, %llu old ones refused, %llu cuts, %llu restarts, %llu pairings\n",
+    print_message("# %llu s of link time, %llu + %llu frames, %llu old ones refused, %llu cuts, "
+                  "%llu restarts, %llu pairings\n",
                   (unsigned long long)w->now_ms / 1000, (unsigned long long)w->node.n_frames,
-                  (unsigned long long)w->ctl.n_frames, (unsigned long long)w->n_old, (unsigned long long)w->n_cuts,
-                  (unsigned long long)w->n_restarts, (unsigned long long)w->node.n_pairings);
+                  (unsigned long long)w->ctl.n_frames, (unsigned long long)w->n_old,
+                  (unsigned long long)w->n_cuts, (unsigned long long)w->n_restarts,
+                  (unsigned long long)w->node.n_pairings);
 }
 
 static void hostile_link_delivers_each_record_once_in_order(void **state)
@@ -404,7 +417,7 @@ static void good_link_needs_no_resend(void **state)
     world_destroy(w);
 }
 
-/* ---- single promises --------------------------------------------------------------------------------------------- */
+/* ---- single promises ---- */
 static void pump(struct world *w, int n)
 {
     while (n-- > 0) {
@@ -627,7 +640,8 @@ static void restarted_controller_is_found_by_its_refusal(void **state)
         assert_true(w->now_ms - from < 1600); /* with the refusal at once, without it after 1 s */
     }
     assert_int_equal(w->node.n_pairings, 2);
-    assert_int_equal(w->ctl.applied, 0); /* the record was dropped: its owner has to push it again */
+    assert_int_equal(w->ctl.applied,
+                     0); /* the record was dropped: its owner has to push it again */
     world_destroy(w);
 }
 

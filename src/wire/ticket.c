@@ -29,7 +29,8 @@ static void make_mac(const uint8_t node_key[32], const void *p, size_t n, uint8_
     crypto_generichash_state h;
 
     (void)crypto_generichash_init(&h, node_key, 32, MAC);
-    (void)crypto_generichash_update(&h, (const uint8_t *)ticket_context, sizeof(ticket_context) - 1);
+    (void)crypto_generichash_update(&h, (const uint8_t *)ticket_context,
+                                    sizeof(ticket_context) - 1);
     (void)crypto_generichash_update(&h, p, n);
     (void)crypto_generichash_final(&h, ret, MAC);
     sodium_memzero(&h, sizeof(h));
@@ -45,8 +46,8 @@ void cw_ticket_make(const uint8_t node_key[32], const Cw__TicketBody *b, struct 
     cw_buf_add(out, mac, MAC);
 }
 
-int cw_ticket_open(const uint8_t node_key[32], const void *p, size_t n, int64_t now_ns, struct cw_arena *a,
-                   Cw__TicketBody **ret, struct cw_error *err)
+int cw_ticket_open(const uint8_t node_key[32], const void *p, size_t n, int64_t now_ns,
+                   struct cw_arena *a, Cw__TicketBody **ret, struct cw_error *err)
 {
     ProtobufCMessage *m = NULL;
     Cw__TicketBody *b;
@@ -63,7 +64,8 @@ int cw_ticket_open(const uint8_t node_key[32], const void *p, size_t n, int64_t 
         return cw_wrap(err, r, "ticket");
     b = (Cw__TicketBody *)(void *)m;
     if (b->expires_ns <= now_ns)
-        return cw_fail(err, -EKEYEXPIRED, "ticket: expired %lld s ago", (long long)((now_ns - b->expires_ns) / 1000000000));
+        return cw_fail(err, -EKEYEXPIRED, "ticket: expired %lld s ago",
+                       (long long)((now_ns - b->expires_ns) / 1000000000));
     *ret = b;
     return 0;
 }

@@ -12,7 +12,10 @@
 
 static const uint8_t cluster_key[32] = {1, 2, 3};
 
-struct made { uint8_t key[32]; struct cw_buf b; };
+struct made {
+    uint8_t key[32];
+    struct cw_buf b;
+};
 
 static void make(struct made *m)
 {

@@ -1,7 +1,7 @@
-/* auth/key: who asks, proved by a MAC under the cluster key. Whoever can read the key file makes its own
- * credential; others ask at the door, where the kernel says who they are. A credential counts for one
- * channel (its public key is under the MAC but not in the text), so a copied one is worth nothing.
- * doc/PROTOCOL.md draws the bytes. Test: auth_key_test.c. */
+/* auth/key: who asks, proved by a MAC under the cluster key. Whoever can read the key file makes
+ * its own credential; others ask at the door, where the kernel says who they are. A credential
+ * counts for one channel (its public key is under the MAC but not in the text), so a copied one is
+ * worth nothing. doc/PROTOCOL.md draws the bytes. Test: auth_key_test.c. */
 #include <crunwlm/plugin.h>
 
 #include <errno.h>
@@ -19,15 +19,23 @@
 #include <time.h>
 #include <unistd.h>
 
-#define KEY_BYTES 32u
-#define MAC_BYTES 32u
-#define NODE_MAX 63u
-#define LIFE_NS (300 * 1000000000LL)
-#define SKEW_NS (60 * 1000000000LL)
+#define KEY_BYTES      32u
+#define MAC_BYTES      32u
+#define NODE_MAX       63u
+#define LIFE_NS        (300 * 1000000000LL)
+#define SKEW_NS        (60 * 1000000000LL)
 #define DOOR_TIMEOUT_S 3
 
 enum cred_type { CRED_USER = 1, CRED_NODE = 2 };
-enum { AT_TYPE = 3, AT_UID = 4, AT_GID = 8, AT_ISSUED = 12, AT_EXPIRES = 20, AT_NODE_LEN = 28, AT_NODE = 29 };
+enum {
+    AT_TYPE = 3,
+    AT_UID = 4,
+    AT_GID = 8,
+    AT_ISSUED = 12,
+    AT_EXPIRES = 20,
+    AT_NODE_LEN = 28,
+    AT_NODE = 29
+};
 
 static const char mac_context[] = "crun-wlm auth/key 1";
 static const char node_context[] = "node/";
@@ -46,7 +54,8 @@ struct claim {
     char node[NODE_MAX + 1];
 };
 
-static int __attribute__((format(printf, 3, 4))) fail(struct cw_plugin_err *err, int code, const char *fmt, ...)
+static int __attribute__((format(printf, 3, 4)))
+fail(struct cw_plugin_err *err, int code, const char *fmt, ...)
 {
     va_list ap;
 
@@ -81,7 +90,7 @@ static uint64_t take(const uint8_t *p, unsigned bytes)
     return v;
 }
 
-/* ---- the cluster key ---------------------------------------------------------------------------------- */
+/* ---- the cluster key ---- */
 static int check_key_file(int fd, const char *path, struct cw_plugin_err *err)
 {
     struct stat st;
@@ -91,8 +100,9 @@ static int check_key_file(int fd, const char *path, struct cw_plugin_err *err)
     if (!S_ISREG(st.st_mode) || st.st_size != (off_t)KEY_BYTES)
         return fail(err, -EINVAL, "cluster key %s: not a file of %u bytes", path, KEY_BYTES);
     if ((st.st_mode & 077) != 0)
-        return fail(err, -EPERM, "cluster key %s: mode %03o lets others read it: make a new key with mode 600", path,
-                    (unsigned)(st.st_mode & 0777));
+        return fail(err, -EPERM,
+                    "cluster key %s: mode %03o lets others read it: make a new key with mode 600",
+                    path, (unsigned)(st.st_mode & 0777));
     if (st.st_uid != 0 && st.st_uid != geteuid() && geteuid() != 0)
         return fail(err, -EPERM, "cluster key %s: belongs to user %u", path, (unsigned)st.st_uid);
     return 0;
@@ -130,9 +140,9 @@ static void node_key(const uint8_t cluster_key[KEY_BYTES], const char *node, uin
     sodium_memzero(&h, sizeof(h));
 }
 
-/* ---- credentials ------------------------------------------------------------------------------------------ */
-static void make_mac(const struct auth_key *a, const struct claim *c, const uint8_t *text, size_t n, const uint8_t bind[32],
-                     uint8_t ret[MAC_BYTES])
+/* ---- credentials ---- */
+static void make_mac(const struct auth_key *a, const struct claim *c, const uint8_t *text, size_t n,
+                     const uint8_t bind[32], uint8_t ret[MAC_BYTES])
 {
     crypto_generichash_state h;
     uint8_t key[KEY_BYTES];
@@ -157,8 +167,8 @@ static bool node_name_ok(const char *name)
     return n > 0 && n <= NODE_MAX && name[n] == '\0';
 }
 
-static int mint(const struct auth_key *a, const struct claim *c, const uint8_t bind[32], uint8_t *buf, size_t cap,
-                size_t *ret_len, struct cw_plugin_err *err)
+static int mint(const struct auth_key *a, const struct claim *c, const uint8_t bind[32],
+                uint8_t *buf, size_t cap, size_t *ret_len, struct cw_plugin_err *err)
 {
     size_t name_len = strlen(c->node), n = AT_NODE + name_len;
 
@@ -181,8 +191,10 @@ static int parse(const uint8_t *cred, size_t len, struct claim *ret, struct cw_p
 {
     struct claim c = {.type = CRED_USER};
 
-    if (len < AT_NODE + MAC_BYTES || memcmp(cred, "CK\1", 3) != 0 || len != AT_NODE + cred[AT_NODE_LEN] + MAC_BYTES)
-        return fail(err, -EACCES, len == 0 ? "credential: none was sent" : "credential: not one of auth/key");
+    if (len < AT_NODE + MAC_BYTES || memcmp(cred, "CK\1", 3) != 0 ||
+        len != AT_NODE + cred[AT_NODE_LEN] + MAC_BYTES)
+        return fail(err, -EACCES,
+                    len == 0 ? "credential: none was sent" : "credential: not one of auth/key");
     c.type = cred[AT_TYPE] == CRED_NODE ? CRED_NODE : CRED_USER;
     c.uid = (uint32_t)take(cred + AT_UID, 4);
     c.gid = (uint32_t)take(cred + AT_GID, 4);
@@ -191,7 +203,8 @@ static int parse(const uint8_t *cred, size_t len, struct claim *ret, struct cw_p
     if (cred[AT_TYPE] != c.type || cred[AT_NODE_LEN] > NODE_MAX)
         return fail(err, -EACCES, "credential: of an unknown type");
     memcpy(c.node, cred + AT_NODE, cred[AT_NODE_LEN]);
-    if (c.type == CRED_NODE ? !node_name_ok(c.node) || strlen(c.node) != cred[AT_NODE_LEN] : cred[AT_NODE_LEN] != 0)
+    if (c.type == CRED_NODE ? !node_name_ok(c.node) || strlen(c.node) != cred[AT_NODE_LEN]
+                            : cred[AT_NODE_LEN] != 0)
         return fail(err, -EACCES, "credential: contradicts itself");
     *ret = c;
     return 0;
@@ -205,11 +218,12 @@ static int check_time(const struct claim *c, int64_t now_ns, struct cw_plugin_er
     if (c->expires_ns < c->issued_ns || c->expires_ns - c->issued_ns > LIFE_NS)
         return fail(err, -EACCES, "credential: lives longer than is allowed");
     if (now_ns > c->expires_ns && now_ns - c->expires_ns > SKEW_NS)
-        return fail(err, -EACCES, "credential: expired %lld s ago", (long long)((now_ns - c->expires_ns) / 1000000000LL));
+        return fail(err, -EACCES, "credential: expired %lld s ago",
+                    (long long)((now_ns - c->expires_ns) / 1000000000LL));
     return 0;
 }
 
-/* ---- the door ------------------------------------------------------------------------------------------------ */
+/* ---- the door ---- */
 /* -EAGAIN: nobody is there now. */
 static int connect_door(const char *path, struct cw_plugin_err *err)
 {
@@ -234,8 +248,8 @@ static int connect_door(const char *path, struct cw_plugin_err *err)
     return fail(err, -e, "door %s: %s", path, e == EAGAIN ? "nobody listens" : strerror(e));
 }
 
-static int ask_door(const struct auth_key *a, const uint8_t bind[32], uint8_t *buf, size_t cap, size_t *ret_len,
-                    struct cw_plugin_err *err)
+static int ask_door(const struct auth_key *a, const uint8_t bind[32], uint8_t *buf, size_t cap,
+                    size_t *ret_len, struct cw_plugin_err *err)
 {
     const char *path = a->host->instance(a->host, "door");
     uint8_t reply[1 + CW_AUTH_CRED_MAX];
@@ -262,9 +276,9 @@ static int ask_door(const struct auth_key *a, const uint8_t bind[32], uint8_t *b
     return 0;
 }
 
-/* ---- ops ---------------------------------------------------------------------------------------------------- */
-static int key_issue(void *ctx, uint32_t uid, uint32_t gid, const uint8_t bind[32], uint8_t *buf, size_t cap, size_t *ret_len,
-                     struct cw_plugin_err *err)
+/* ---- ops ---- */
+static int key_issue(void *ctx, uint32_t uid, uint32_t gid, const uint8_t bind[32], uint8_t *buf,
+                     size_t cap, size_t *ret_len, struct cw_plugin_err *err)
 {
     struct auth_key *a = ctx;
     struct claim c = {.type = CRED_USER, .uid = uid, .gid = gid, .issued_ns = real_ns()};
@@ -274,17 +288,20 @@ static int key_issue(void *ctx, uint32_t uid, uint32_t gid, const uint8_t bind[3
     return r < 0 ? r : mint(a, &c, bind, buf, cap, ret_len, err);
 }
 
-static int key_credential(void *ctx, const uint8_t bind[32], uint8_t *buf, size_t cap, size_t *ret_len, struct cw_plugin_err *err)
+static int key_credential(void *ctx, const uint8_t bind[32], uint8_t *buf, size_t cap,
+                          size_t *ret_len, struct cw_plugin_err *err)
 {
     int r = load_key(ctx, err);
 
     if (r == -EACCES || r == -ENOENT)
         return ask_door(ctx, bind, buf, cap, ret_len, err);
-    return r < 0 ? r : key_issue(ctx, (uint32_t)geteuid(), (uint32_t)getegid(), bind, buf, cap, ret_len, err);
+    return r < 0 ? r
+                 : key_issue(ctx, (uint32_t)geteuid(), (uint32_t)getegid(), bind, buf, cap, ret_len,
+                             err);
 }
 
-static int key_node_credential(void *ctx, const char *node, const uint8_t bind[32], uint8_t *buf, size_t cap, size_t *ret_len,
-                               struct cw_plugin_err *err)
+static int key_node_credential(void *ctx, const char *node, const uint8_t bind[32], uint8_t *buf,
+                               size_t cap, size_t *ret_len, struct cw_plugin_err *err)
 {
     struct auth_key *a = ctx;
     struct claim c = {.type = CRED_NODE, .issued_ns = real_ns()};
@@ -292,14 +309,16 @@ static int key_node_credential(void *ctx, const char *node, const uint8_t bind[3
 
     c.expires_ns = c.issued_ns + LIFE_NS;
     if (!node_name_ok(node))
-        return fail(err, -EINVAL, "node name `%.70s`: letters, digits, . - _ and at most %u of them", node, NODE_MAX);
+        return fail(err, -EINVAL,
+                    "node name `%.70s`: letters, digits, . - _ and at most %u of them", node,
+                    NODE_MAX);
     (void)snprintf(c.node, sizeof(c.node), "%s", node);
     r = load_key(a, err);
     return r < 0 ? r : mint(a, &c, bind, buf, cap, ret_len, err);
 }
 
-static int key_verify(void *ctx, const uint8_t bind[32], const uint8_t *cred, size_t len, int64_t now_ns,
-                      struct cw_identity *ret, struct cw_plugin_err *err)
+static int key_verify(void *ctx, const uint8_t bind[32], const uint8_t *cred, size_t len,
+                      int64_t now_ns, struct cw_identity *ret, struct cw_plugin_err *err)
 {
     struct auth_key *a = ctx;
     uint8_t mac[MAC_BYTES];
@@ -314,7 +333,8 @@ static int key_verify(void *ctx, const uint8_t bind[32], const uint8_t *cred, si
         return fail(err, -EINVAL, "auth/key: the host knows an older struct cw_identity");
     make_mac(a, &c, cred, len - MAC_BYTES, bind, mac);
     if (sodium_memcmp(mac, cred + len - MAC_BYTES, MAC_BYTES) != 0)
-        return fail(err, -EACCES, "credential: not made with this instance's key for this connection");
+        return fail(err, -EACCES,
+                    "credential: not made with this instance's key for this connection");
     r = check_time(&c, now_ns, err);
     if (r < 0)
         return r;
@@ -325,7 +345,7 @@ static int key_verify(void *ctx, const uint8_t bind[32], const uint8_t *cred, si
     return 0;
 }
 
-/* ---- life ---------------------------------------------------------------------------------------------------- */
+/* ---- life ---- */
 static int key_open(const struct cw_host *host, void **ret_ctx, struct cw_plugin_err *err)
 {
     struct auth_key *a;

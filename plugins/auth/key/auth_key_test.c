@@ -1,5 +1,5 @@
-/* The plugin as the daemons use it: one context that can read the key, one that cannot and goes to a door
- * served here. */
+/* The plugin as the daemons use it: one context that can read the key, one that cannot and goes to
+ * a door served here. */
 #include <crunwlm/plugin.h>
 
 #include <errno.h>
@@ -72,7 +72,8 @@ static int setup(void **state)
     (void)snprintf(w->key_file, sizeof(w->key_file), "%s/key", w->dir);
     (void)snprintf(w->door, sizeof(w->door), "%s/door", w->dir);
     write_key(w->key_file, 0600, 32);
-    w->host = (struct cw_host){.size = sizeof(w->host), .abi_major = CW_PLUGIN_ABI_MAJOR, .instance = instance, .priv = w};
+    w->host = (struct cw_host){
+        .size = sizeof(w->host), .abi_major = CW_PLUGIN_ABI_MAJOR, .instance = instance, .priv = w};
     w->listener = -1;
     memset(w->bind, 3, sizeof(w->bind));
     assert_int_equal(cw_plugin.open(&w->host, &w->ctx, NULL), 0);
@@ -94,7 +95,8 @@ static int teardown(void **state)
     return 0;
 }
 
-static int verify_at(struct world *w, int64_t now_ns, struct cw_identity *ret, struct cw_plugin_err *err)
+static int verify_at(struct world *w, int64_t now_ns, struct cw_identity *ret,
+                     struct cw_plugin_err *err)
 {
     ret->size = sizeof(*ret);
     return ops()->verify(w->ctx, w->bind, w->cred, w->len, now_ns, ret, err);
@@ -102,7 +104,8 @@ static int verify_at(struct world *w, int64_t now_ns, struct cw_identity *ret, s
 
 static void issue(struct world *w)
 {
-    assert_int_equal(ops()->issue(w->ctx, 1000, 100, w->bind, w->cred, sizeof(w->cred), &w->len, NULL), 0);
+    assert_int_equal(
+        ops()->issue(w->ctx, 1000, 100, w->bind, w->cred, sizeof(w->cred), &w->len, NULL), 0);
 }
 
 static void key_reader_proves_its_own_uid(void **state)
@@ -110,7 +113,8 @@ static void key_reader_proves_its_own_uid(void **state)
     struct world *w = *state;
     struct cw_identity id = {0};
 
-    assert_int_equal(ops()->credential(w->ctx, w->bind, w->cred, sizeof(w->cred), &w->len, NULL), 0);
+    assert_int_equal(ops()->credential(w->ctx, w->bind, w->cred, sizeof(w->cred), &w->len, NULL),
+                     0);
     assert_int_equal(verify_at(w, now(), &id, NULL), 0);
     assert_int_equal(id.uid, geteuid());
     assert_int_equal(id.gid, getegid());
@@ -123,7 +127,9 @@ static void node_proves_its_name(void **state)
     struct world *w = *state;
     struct cw_identity id = {0};
 
-    assert_int_equal(ops()->node_credential(w->ctx, "n-01.x", w->bind, w->cred, sizeof(w->cred), &w->len, NULL), 0);
+    assert_int_equal(
+        ops()->node_credential(w->ctx, "n-01.x", w->bind, w->cred, sizeof(w->cred), &w->len, NULL),
+        0);
     assert_int_equal(verify_at(w, now(), &id, NULL), 0);
     assert_string_equal(id.node, "n-01.x");
     assert_int_equal(id.uid, UINT32_MAX);
@@ -133,12 +139,15 @@ static void node_proves_its_name(void **state)
 
 static void bad_node_name_is_refused(void **state)
 {
-    static const char *const names[] = {"", "a/b", "a b", "n\n",
-                                        "0123456789012345678901234567890123456789012345678901234567890123"};
+    static const char *const names[] = {
+        "", "a/b", "a b", "n\n",
+        "0123456789012345678901234567890123456789012345678901234567890123"};
     struct world *w = *state;
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        assert_int_equal(ops()->node_credential(w->ctx, names[i], w->bind, w->cred, sizeof(w->cred), &w->len, NULL), -EINVAL);
+        assert_int_equal(ops()->node_credential(w->ctx, names[i], w->bind, w->cred, sizeof(w->cred),
+                                                &w->len, NULL),
+                         -EINVAL);
 }
 
 static void any_changed_byte_is_refused(void **state)
@@ -192,8 +201,16 @@ static void credential_of_another_key_is_refused(void **state)
 
 static void time_bounds_hold(void **state)
 {
-    static const struct { int64_t offset_s; int result; const char *text; } cases[] = {
-        {0, 0, ""}, {-59, 0, ""}, {-62, -EACCES, "in the future"}, {359, 0, ""}, {362, -EACCES, "expired"},
+    static const struct {
+        int64_t offset_s;
+        int result;
+        const char *text;
+    } cases[] = {
+        {0, 0, ""},
+        {-59, 0, ""},
+        {-62, -EACCES, "in the future"},
+        {359, 0, ""},
+        {362, -EACCES, "expired"},
     };
     struct world *w = *state;
     struct cw_identity id = {0};
@@ -209,16 +226,25 @@ static void time_bounds_hold(void **state)
 
 static void key_that_others_can_read_is_refused(void **state)
 {
-    static const struct { mode_t mode; size_t n; int result; const char *text; } cases[] = {
-        {0640, 32, -EPERM, "lets others read it"}, {0604, 32, -EPERM, "lets others read it"},
-        {0600, 31, -EINVAL, "not a file of 32 bytes"}, {0600, 33, -EINVAL, "not a file of 32 bytes"},
+    static const struct {
+        mode_t mode;
+        size_t n;
+        int result;
+        const char *text;
+    } cases[] = {
+        {0640, 32, -EPERM, "lets others read it"},
+        {0604, 32, -EPERM, "lets others read it"},
+        {0600, 31, -EINVAL, "not a file of 32 bytes"},
+        {0600, 33, -EINVAL, "not a file of 32 bytes"},
     };
     struct world *w = *state;
     struct cw_plugin_err err;
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         write_key(w->key_file, cases[i].mode, cases[i].n);
-        assert_int_equal(ops()->credential(w->ctx, w->bind, w->cred, sizeof(w->cred), &w->len, &err), cases[i].result);
+        assert_int_equal(
+            ops()->credential(w->ctx, w->bind, w->cred, sizeof(w->cred), &w->len, &err),
+            cases[i].result);
         assert_non_null(strstr(err.text, cases[i].text));
     }
 }
@@ -236,7 +262,8 @@ static void without_key_and_door_the_caller_may_come_again(void **state)
     struct cw_plugin_err err;
 
     assert_int_equal(unlink(w->key_file), 0);
-    assert_int_equal(ops()->credential(w->ctx, w->bind, w->cred, sizeof(w->cred), &w->len, &err), -EAGAIN);
+    assert_int_equal(ops()->credential(w->ctx, w->bind, w->cred, sizeof(w->cred), &w->len, &err),
+                     -EAGAIN);
     assert_non_null(strstr(err.text, "nobody listens"));
 }
 
