@@ -137,7 +137,7 @@ t_stop_all() {
     done
     # shepherds outlive the daemons on purpose: find them by the folder in their command line
     for p in /proc/[0-9]*; do
-        case $(tr '\0' ' ' <"$p/cmdline" 2>/dev/null) in
+        case $({ tr '\0' ' ' <"$p/cmdline"; } 2>/dev/null) in
         *crun-shepherd*"$T"*) kill -9 "${p#/proc/}" 2>/dev/null ;;
         esac
     done

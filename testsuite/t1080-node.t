@@ -10,7 +10,7 @@ crun-node drain n1 --reason='bad fan'
 id=$(submit -o /dev/null -- true)
 wait_for 10 sh -c "[ \"\$(crun-queue -h $id | grep -c ReqNodeNotAvail)\" = 1 ]"
 like "a job that waits for a drained node says so" "$(crun-queue -h "$id")" 'ReqNodeNotAvail'
-like "crun-why gives the reason and who" "$(crun-why "$id")" 'n1.*drained.*bad fan'
+like "crun-why gives the reason and who" "$(crun-why "$id")" 'drained.*n1.*bad fan'
 crun-stop --dir="$H" >/dev/null && crun-start --dir="$H" --node=n1 >/dev/null
 like "a drain outlives the controller" "$(crun-info -N -h)" 'drained.*bad fan'
 crun-node resume n1

@@ -7,7 +7,7 @@ a=$(submit -H -o a.out -- sh -c 'echo a >order')
 b=$(submit -d afterok:"$a" -- sh -c 'echo b >>order')
 c=$(submit -d afterany:"$a":"$b" -- sh -c 'echo c >>order')
 is "a dependent job waits and says for what" "$(job_field "$b" .reason)" Dependency
-like "crun-why names the job it waits for" "$(crun-why "$b")" "job $a"
+like "crun-why names the job it waits for" "$(crun-why "$b")" "waits for afterok:$a"
 crun-ctl release "$a"
 ok "the chain ends" crun-wait "$a" "$b" "$c"
 is "in order" "$(tr '\n' ' ' <order)" "a b c "
