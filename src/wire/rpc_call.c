@@ -43,6 +43,21 @@ void cw_rpc_call_send_reply(struct cw_rpc_server *s, const struct cw_channel *ch
     cw_rpc_call_send(s, ch, route, &f, body, len);
 }
 
+size_t cw_rpc_call_count(struct cw_rpc_server *s, uint32_t uid, int add)
+{
+    size_t n;
+
+    if (s->calls_of == NULL)
+        return 0;
+    n = (size_t)(uintptr_t)cw_idtable_find(s->calls_of, uid);
+    n = add < 0 ? n - 1 : n + (size_t)add;
+    if (add != 0 && n == 0)
+        (void)cw_idtable_remove(s->calls_of, uid);
+    else if (add != 0)
+        (void)cw_idtable_set(s->calls_of, uid, (void *)(uintptr_t)n);
+    return n;
+}
+
 void cw_rpc_call_detach(struct cw_rpc_call *c)
 {
     struct cw_rpc_server *s = c->server;
@@ -58,6 +73,7 @@ void cw_rpc_call_detach(struct cw_rpc_call *c)
     c->server = NULL;
     cw_list_remove(&c->item);
     s->n_calls--;
+    (void)cw_rpc_call_count(s, c->identity.uid, -1);
     s->call_bytes -= c->body.len;
 }
 

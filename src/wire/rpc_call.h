@@ -3,6 +3,7 @@
  * call that has lost its caller (server closed, or 15 min over) is detached: ending it then only
  * frees it. Test: rpc_test.c. */
 #include "base/list.h"
+#include "base/table.h"
 #include "wire/rpc_answer.h"
 #include "wire/rpc_peer.h"
 #include "wire/rpc_server.h"
@@ -18,6 +19,8 @@ struct cw_rpc_server {
     struct cw_rpc_answers *answers;
     struct cw_list calls; /* oldest first */
     size_t n_calls, call_bytes;
+    struct cw_idtable
+        *calls_of; /* uid -> how many, as a pointer's value; NULL: anonymous callers */
     struct cw_buf in, plain, out;
 };
 
@@ -45,3 +48,5 @@ void cw_rpc_call_send_reply(struct cw_rpc_server *s, const struct cw_channel *ch
                             const struct cw_route *route, unsigned kind, const uint8_t id[16],
                             bool failure, const void *body, size_t len);
 void cw_rpc_call_detach(struct cw_rpc_call *c);
+/* Calls in progress of one user; add: +1, -1 or 0. */
+size_t cw_rpc_call_count(struct cw_rpc_server *s, uint32_t uid, int add);

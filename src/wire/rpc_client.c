@@ -140,10 +140,11 @@ static int no_answer(const struct attempt *t, struct cw_error *err)
 
 static int not_running(const struct attempt *t, const char *why, struct cw_error *err)
 {
-    bool barred = strcmp(why, strerror(EACCES)) == 0;
+    bool absent_for_sure =
+        strcmp(why, strerror(EACCES)) != 0 && strcmp(why, strerror(ETIMEDOUT)) != 0;
 
     return cw_fail(err, -EHOSTUNREACH, "controller at %s %s (%s): nothing was sent", t->c->url,
-                   barred ? "cannot be reached" : "is not running", why);
+                   absent_for_sure ? "is not running" : "cannot be reached", why);
 }
 
 /* ---- is anybody there? ---- */
@@ -352,7 +353,7 @@ static int run_tries(struct attempt *t, int *ret_code, struct cw_error *err)
         if (r != -ETIMEDOUT)
             return r;
         if (now_ms() >= t->deadline_ms)
-            return no_answer(t, err);
+            return t->sent ? no_answer(t, err) : not_running(t, strerror(ETIMEDOUT), err);
         if (now_ms() >= t->try_until_ms)
             wait_ms *= 2;
         r = fresh_socket(t->c, err);

@@ -11,13 +11,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FRAMES_PER_TURN 256
-#define CALLS_MAX       16384
-#define CALL_BYTES_MAX  (256u * 1024u * 1024u)
-#define CALL_LIFE_MS    (15 * 60 * 1000)
-#define SWEEP_MS        30000
-#define CLOCK_SKEW_MS   (5 * 60 * 1000)
-#define STAMP_BYTES     8u
+#define FRAMES_PER_TURN   256
+#define CALLS_MAX         16384
+#define CALLS_OF_USER_MAX 2048 /* half of the channels: one user cannot shut others out */
+#define CALL_BYTES_MAX    (256u * 1024u * 1024u)
+#define CALL_LIFE_MS      (15 * 60 * 1000)
+#define SWEEP_MS          30000
+#define CLOCK_SKEW_MS     (5 * 60 * 1000)
+#define STAMP_BYTES       8u
 
 /* One frame on its way to becoming a call. */
 struct arrival {
@@ -94,16 +95,19 @@ static void begin_call(struct cw_rpc_server *s, const struct arrival *a, struct 
     seen->call = c;
     cw_list_add_tail(&s->calls, &c->item);
     s->n_calls++;
+    (void)cw_rpc_call_count(s, c->identity.uid, 1);
     s->call_bytes += c->body.len;
     if (s->conf.verify != NULL && changes_state(c->kind))
         c->answer = cw_rpc_answers_begin(s->answers, &c->identity, c->id, c);
     s->conf.call(c, s->conf.arg);
 }
 
-static const char *over_limit(const struct cw_rpc_server *s, const struct cw_rpc_peer *peer)
+static const char *over_limit(struct cw_rpc_server *s, const struct cw_rpc_peer *peer)
 {
     if (peer->calls >= CW_RPC_PEER_CALLS_MAX)
         return "too many requests in progress on this connection (256): wait for answers first";
+    if (cw_rpc_call_count(s, peer->identity.uid, 0) >= CALLS_OF_USER_MAX)
+        return "too many requests of this user in progress (2048): wait for answers first";
     if (s->n_calls >= CALLS_MAX || s->call_bytes + s->plain.len > CALL_BYTES_MAX)
         return "too many requests in progress: ask again";
     return NULL;
@@ -361,6 +365,8 @@ int cw_rpc_server_open(struct cw_loop *l, const struct cw_rpc_server_config *con
     s->sock = sock;
     s->peers = cw_rpc_peers_create();
     s->answers = cw_rpc_answers_create();
+    if (conf->verify != NULL)
+        s->calls_of = cw_idtable_create();
     cw_list_init(&s->calls);
     s->io = cw_loop_io_open(l, cw_nnsock_fd(sock), CW_LOOP_READ, on_readable, s);
     s->sweep = cw_loop_timer_open(l, on_sweep, s);
@@ -380,6 +386,8 @@ void cw_rpc_server_close(struct cw_rpc_server *s)
     cw_nnsock_close(s->sock);
     cw_rpc_peers_destroy(s->peers);
     cw_rpc_answers_destroy(s->answers);
+    if (s->calls_of != NULL)
+        cw_idtable_destroy(s->calls_of);
     cw_keypair_clear(&s->key);
     cw_buf_fini(&s->in);
     cw_buf_fini(&s->plain);

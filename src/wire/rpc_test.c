@@ -24,7 +24,7 @@
 
 #include <cmocka.h>
 
-#define CW_HELD_MAX 300
+#define CW_HELD_MAX 3000
 /* ---- the server in its thread ---- */
 enum manner { ANSWER, HOLD, LOSE, BIG };
 struct server {
@@ -277,6 +277,15 @@ static struct cw_nnsock *raw_socket(struct server *s)
 static void raw_send(struct cw_nnsock *n, const struct raw *w)
 {
     assert_int_equal(cw_nnsock_send(n, NULL, w->frame.data, w->frame.len), 0);
+}
+
+static void raw_send_patiently(struct cw_nnsock *n, const struct raw *w)
+{
+    while (cw_nnsock_send(n, NULL, w->frame.data, w->frame.len) == -EAGAIN) {
+        struct pollfd p = {.fd = cw_nnsock_send_fd(n), .events = POLLIN};
+
+        assert_int_equal(poll(&p, 1, 5000), 1);
+    }
 }
 
 /* The type of the next frame; *plain its opened body (a refusal's body as it is). 0: nothing in
@@ -748,17 +757,47 @@ static void channel_has_at_most_256_calls(void **state)
         w.id[1] = (uint8_t)i;
         w.id[2] = (uint8_t)(i >> 8);
         raw_frame(&w, CW_KIND_PING, (int64_t)i, 8);
-        while (cw_nnsock_send(a, NULL, w.frame.data, w.frame.len) == -EAGAIN) {
-            struct pollfd p = {.fd = cw_nnsock_send_fd(a), .events = POLLIN};
-
-            assert_int_equal(poll(&p, 1, 5000), 1);
-        }
+        raw_send_patiently(a, &w);
     }
     assert_int_equal(raw_recv(a, &w, 5000, &f, &plain), CW_FRAME_REPLY);
     expect_failure(&plain, EAGAIN, "256");
     release(s);
     cw_nnsock_close(a);
     cw_buf_fini(&w.frame);
+}
+
+static void user_has_at_most_2048_calls(void **state)
+{
+    struct server *s = *state;
+    struct raw w[9];
+    cw_autobuf struct cw_buf plain = {0};
+    struct cw_nnsock *a;
+    struct cw_frame f;
+    unsigned n = 0;
+
+    s->manner = HOLD;
+    start(s);
+    a = raw_socket(s);
+    for (unsigned k = 0; k < 9; k++)
+        w[k] = raw_channel(s);
+    for (unsigned i = 0; i < 9 * 240; i++) {
+        struct raw *r = &w[i / 240];
+
+        r->id[1] = (uint8_t)i;
+        r->id[2] = (uint8_t)(i >> 8);
+        raw_frame(r, CW_KIND_PING, i % 240, 8);
+        raw_send_patiently(a, r);
+    }
+    while (raw_recv(a, &w[8], 1000, &f, &plain) == CW_FRAME_REPLY) {
+        expect_failure(&plain, EAGAIN, "2048");
+        n++;
+    }
+    assert_in_range(n, 1, 9 * 240 - 2048); /* the server's sends may be lost in a burst */
+    release(s);
+    assert_int_equal(s->pings, 2048);
+    cw_nnsock_close(a);
+    for (unsigned k = 0; k < 9; k++)
+        cw_buf_fini(&w[k].frame);
 }
 
 static void ended_calls_after_close_only_free(void **state)
@@ -806,6 +845,7 @@ int main(void)
         T(unknown_request_is_refused),
         T(garbage_gets_one_refusal_and_harms_nobody),
         T(channel_has_at_most_256_calls),
+        T(user_has_at_most_2048_calls),
         T(ended_calls_after_close_only_free),
     };
 
