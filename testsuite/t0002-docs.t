@@ -21,6 +21,9 @@ map() { # `file:name` in doc/MAP.md: the file is there and the name stands in it
         [ -e "$file" ] || { echo "doc/MAP.md: $file is not there"; bad=1; continue; }
         [ -z "$name" ] || grep -q -- "$name" "$file" || { echo "doc/MAP.md: $name is not in $file"; bad=1; }
     done <"$T/refs"
+    for t in testsuite/t*.t; do # no test is left out
+        grep -q -- "\`$t\`" doc/MAP.md || { echo "doc/MAP.md does not name $t"; bad=1; }
+    done
     return $bad
 }
 ok "every place that doc/MAP.md names exists" map

@@ -17,7 +17,7 @@ char *cw_jobtext_id(const Cw__JobInfo *j, char *buf, size_t cap)
     if (j->pending_indices != NULL && j->pending_indices[0] != '\0')
         snprintf(buf, cap, "%" PRIu64 "_[%.200s]", j->id, j->pending_indices);
     else
-        cw_selector_format(j->id, j->has_array_id ? j->array_id : 0, j->index, buf, cap);
+        cw_selector_format(j->id, j->has_index ? j->array_id : 0, j->index, buf, cap);
     return buf;
 }
 
@@ -135,7 +135,7 @@ json_t *cw_jobtext_json(const Cw__JobInfo *j)
     json_t *o = json_object();
     add_int(o, "job_id", j->id);
     add_str(o, "id", cw_jobtext_id(j, id, sizeof(id)));
-    if (j->has_array_id) {
+    if (j->has_index) {
         add_int(o, "array_id", j->array_id);
         add_int(o, "array_index", j->index);
     }
@@ -158,7 +158,7 @@ json_t *cw_jobtext_json(const Cw__JobInfo *j)
     add_str(o, "workdir", j->spec->workdir);
     add_time(o, "submit", true, j->submit_ns);
     add_time(o, "end", j->has_end_ns, j->end_ns);
-    if (j->has_count && j->spec->array != NULL && !j->has_array_id) {
+    if (j->has_count && j->spec->array != NULL && !j->has_index) {
         add_int(o, "array_count", j->count);
         add_int(o, "array_running", j->n_running);
         add_int(o, "array_completed", j->n_completed);
