@@ -1,6 +1,6 @@
 /* Calls in progress and how they end: a reply goes along the route of the newest frame with its
  * request id, because an older route may be a closed socket; what changes state leaves its answer
- * behind. Test: rpc_test.c. */
+ * behind. Test: rpc_test.c, rpc_raw_test.c. */
 #include "config.h"
 
 #include "wire/rpc_call.h"

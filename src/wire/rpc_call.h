@@ -1,7 +1,7 @@
 #pragma once
 /* Private to rpc_server.c and rpc_call.c: what a server is made of, and the calls in progress. A
  * call that has lost its caller (server closed, or 15 min over) is detached: ending it then only
- * frees it. Test: rpc_test.c. */
+ * frees it. Test: rpc_test.c, rpc_raw_test.c. */
 #include "base/list.h"
 #include "base/table.h"
 #include "wire/rpc_answer.h"

@@ -1,6 +1,6 @@
 /* The answering end of requests. One frame goes through: unpack, channel, open, stamp, credential,
  * replay window, kept answers, limits, call; each step either passes it on or answers it.
- * rpc_call.c ends calls. Never decides what a request means. Test: rpc_test.c. */
+ * rpc_call.c ends calls. Never decides what a request means. Test: rpc_test.c, rpc_raw_test.c. */
 #include "config.h"
 
 #include "wire/rpc_server.h"

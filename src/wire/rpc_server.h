@@ -7,7 +7,7 @@
  * may be answered at once or later (long polls); one that is not answered in 15 min loses its
  * caller but stays valid until it is ended. At most 256 calls of one channel and 16,384 in all are
  * in progress; more are told to come again. A peer that sends garbage gets at most one REFUSAL per
- * frame. Loop thread. Test: rpc_test.c. */
+ * frame. Loop thread. Test: rpc_test.c, rpc_raw_test.c. */
 #include <crunwlm/plugin.h>
 #include <protobuf-c/protobuf-c.h>
 #include <stdbool.h>
