@@ -11,8 +11,8 @@
  * a living peer.
  *
  * The unit is transport-free: it gives frames to `send` and takes frames from the owner, and time
- * is an argument, so tests run it over a hostile in-memory link. Loop thread. Test: session_test.c.
- */
+ * is an argument, so tests run it over a hostile in-memory link. Loop thread. Test: session_test.c,
+ * session_hostile_test.c. */
 #include <stdbool.h>
 #include <stdint.h>
 
