@@ -310,22 +310,6 @@ static int go_background(struct daemon *d)
     return -1;
 }
 
-/* Whoever started us may wait for a line on a descriptor of its own; shepherds must not inherit it. */
-static int ready_fd_of_starter(void)
-{
-    const char *text = getenv("CRUN_READY_FD");
-    int fd = text != NULL ? atoi(text) : -1;
-    return fd > 2 && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 ? fd : -1;
-}
-
-static void tell_starter(int fd)
-{
-    if (fd < 0)
-        return;
-    cw_file_write_all(fd, "ready\n", 6); /* one that has gone does not matter */
-    close(fd);
-}
-
 /* The start is over: errors go to the log file from now on. */
 static int tell_ready(struct daemon *d, struct cw_error *err)
 {
@@ -366,8 +350,6 @@ int main(int argc, char **argv)
     cw_readyfd_init();
     signal(SIGPIPE, SIG_IGN);
     umask(0022);
-    int starter = ready_fd_of_starter();
-    unsetenv("CRUN_READY_FD");
     rc = start(&d, &err);
     if (rc == 0)
         rc = tell_ready(&d, &err);
@@ -377,7 +359,6 @@ int main(int argc, char **argv)
         return 1;
     }
     cw_log_info("node %s is up: %zu cores, %zu GPUs, logs at %s", d.node.name, d.inventory->n_cores, d.inventory->n_gpus, d.node.address);
-    tell_starter(starter);
     raise_limits();
     cw_loop_run(d.node.loop);
     stop(&d);
