@@ -206,16 +206,23 @@ static void info_reason(struct cw_ctld *c, Cw__JobInfo *i, const struct cw_jobsr
         i->reason = s->rec->reason;
 }
 
-static void info_exit(Cw__JobInfo *i)
+/* Which has no attempt that could say why. */
+static int exit_without_attempt(const Cw__JobInfo *i, const Cw__JobRecord *rec)
+{
+    Cw__AttemptRecord none = CW__ATTEMPT_RECORD__INIT;
+    none.state = i->state;
+    none.has_cause = true;
+    none.cause = CW__CAUSE__CAUSE_DEPENDENCY;
+    bool never = rec->reason != NULL && strcmp(rec->reason, CW_OUTCOME_DEPENDENCY) == 0;
+    return cw_outcome_exit_status_job(i->state, never ? &none : NULL);
+}
+
+static void info_exit(Cw__JobInfo *i, const Cw__JobRecord *rec)
 {
     if (!cw_state_terminal(i->state))
         return;
-    Cw__AttemptRecord never_ran = CW__ATTEMPT_RECORD__INIT; /* whose dependency can never be met */
-    never_ran.has_cause = true;
-    never_ran.cause = CW__CAUSE__CAUSE_DEPENDENCY;
-    bool dependency = i->attempt == NULL && i->reason != NULL && strcmp(i->reason, CW_OUTCOME_DEPENDENCY) == 0;
     i->has_exit_status = true;
-    i->exit_status = cw_outcome_exit_status_job(i->state, dependency ? &never_ran : i->attempt);
+    i->exit_status = i->attempt != NULL ? cw_outcome_exit_status_job(i->state, i->attempt) : exit_without_attempt(i, rec);
 }
 
 /* Which array indices these ordinals have: walks both sorted sets once. */
@@ -246,8 +253,7 @@ static char *indices_of(const struct cw_idset *indices, const struct cw_idset *o
 
 static void info_array(Cw__JobInfo *i, const struct cw_jobsrc *s, struct cw_arena *a)
 {
-    i->has_array_id = i->has_count = i->has_n_completed = i->has_n_failed = i->has_n_cancelled = true;
-    i->array_id = s->rec->id;
+    i->has_count = i->has_n_completed = i->has_n_failed = i->has_n_cancelled = true;
     i->count = s->count;
     i->n_completed = s->rec->n_completed;
     i->n_failed = s->rec->n_failed;
@@ -279,14 +285,14 @@ Cw__JobInfo *cw_jobview_info(struct cw_ctld *c, const struct cw_jobsrc *s, struc
             i->has_exit_status = true;
             i->exit_status = (int32_t)s->rec->worst_exit;
             if (i->exit_status == 0 && i->state != CW__STATE__COMPLETED)
-                i->exit_status = cw_outcome_exit_status_job(i->state, NULL);
+                i->exit_status = exit_without_attempt(i, s->rec);
         }
         return i;
     }
     bool waits_first_time = s->live != NULL && i->state == CW__STATE__PENDING && s->live->next_attempt <= 1;
     if (!waits_first_time)
         cw_jobview_attempt(c, s->rec->id, 0, a, &i->attempt, NULL);
-    info_exit(i);
+    info_exit(i, s->rec);
     return i;
 }
 
@@ -333,7 +339,7 @@ Cw__JobInfo *cw_jobview_element(struct cw_ctld *c, const struct cw_jobsrc *s, ui
         i->end_ns = i->attempt->end_ns;
     }
     info_reason(c, i, s, a);
-    info_exit(i);
+    info_exit(i, s->rec);
     return i;
 }
 
@@ -346,6 +352,6 @@ Cw__JobInfo *cw_jobview_with_attempt(struct cw_ctld *c, const struct cw_jobsrc *
     i->state = rec->state;
     i->has_end_ns = rec->has_end_ns;
     i->end_ns = rec->end_ns;
-    info_exit(i);
+    info_exit(i, s->rec);
     return i;
 }

@@ -76,8 +76,8 @@ static int check_time(const Cw__JobSpec *s, const struct cw_partition *p, struct
     char asked[32], most[32];
     if (!s->has_time_limit_s || p->max_time_s == 0 || p->max_time_s == CW_DURATION_UNLIMITED || s->time_limit_s <= p->max_time_s)
         return 0;
-    return cw_fail(err, -EINVAL, "time limit %s is over the maximum %s of partition %s", cw_duration_format(s->time_limit_s, asked, sizeof asked),
-                   cw_duration_format(p->max_time_s, most, sizeof most), p->name);
+    return cw_fail(err, -EINVAL, "time limit: partition %s allows at most %s, %s was asked", p->name,
+                   cw_duration_format(p->max_time_s, most, sizeof most), cw_duration_format(s->time_limit_s, asked, sizeof asked));
 }
 
 static int check_volumes(struct cw_ctld *c, const Cw__JobSpec *s, struct cw_error *err)
