@@ -44,9 +44,9 @@ ok "every command and daemon has a man page" pages
 
 options() { # each long option that --help shows is in the man page
     bad=0
-    for c in submit queue why cancel wait logs acct info node ctl; do
-        for o in $("$CRUN_STAGE/bin/crun-$c" --help | grep -o -- '--[a-z0-9-]*' | sort -u); do
-            sed 's/\\-/-/g' "doc/man/crun-$c.1" | grep -q -- "Fl [^ ]*${o#-}\b\|${o#--}" || { echo "crun-$c.1 lacks $o"; bad=1; }
+    for c in submit queue why cancel wait logs acct info node ctl start stop; do
+        for o in $("$CRUN_STAGE/bin/crun-$c" --help | grep -o -- '--[a-z][a-z0-9-]*' | sort -u); do
+            grep -Eq -- "Fl ${o#-}( |\$)" "doc/man/crun-$c.1" || { echo "crun-$c.1 lacks $o"; bad=1; }
         done
     done
     return $bad
