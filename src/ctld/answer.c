@@ -34,6 +34,25 @@ static void answer_refusal(void *arg, bool committed)
 
 void cw_answer(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCMessage *m)
 {
+    if (cw_turn_failing(c->turn, NULL))
+        cw_rpc_reply(call, m);
+    else
+        cw_answer_after_commit(c, call, m);
+}
+
+bool cw_answer_if_failing(struct cw_ctld *c, struct cw_rpc_call *call)
+{
+    struct cw_error err;
+    char text[CW_ERROR_MAX];
+    if (!cw_turn_failing(c->turn, &err))
+        return false;
+    snprintf(text, sizeof text, "nothing can be changed now, the state cannot be stored: %.400s", err.text);
+    cw_rpc_reply_failure(call, -EAGAIN, text, true);
+    return true;
+}
+
+void cw_answer_after_commit(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCMessage *m)
+{
     struct answer *a = cw_arena_alloc(cw_rpc_call_arena(call), offsetof(struct answer, text));
     a->call = call;
     a->m = m;
@@ -42,9 +61,14 @@ void cw_answer(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCMessa
 
 void cw_answer_failure(struct cw_ctld *c, struct cw_rpc_call *call, const struct cw_error *err)
 {
+    int code = err->code < 0 ? err->code : -EIO;
+    if (cw_turn_failing(c->turn, NULL)) {
+        cw_rpc_reply_failure(call, code, err->text, code == -EAGAIN);
+        return;
+    }
     struct answer *a = cw_xcalloc(1, sizeof *a);
     a->call = call;
-    a->code = err->code < 0 ? err->code : -EIO;
+    a->code = code;
     snprintf(a->text, sizeof a->text, "%s", err->text);
     cw_turn_after(c->turn, CW_TURN_REPLY, answer_refusal, a);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ctld/row.h"
+#include "ctld/turn.h"
 #include "proto/walk.h"
 #include "spec/outcome.h"
 
@@ -121,9 +122,14 @@ static int find_stored(struct cw_ctld *c, uint64_t id, struct cw_arena *a, struc
     return rc;
 }
 
+static bool only_stored(const struct cw_ctld *c)
+{
+    return cw_turn_failing(c->turn, NULL);
+}
+
 int cw_jobview_find(struct cw_ctld *c, uint64_t id, struct cw_arena *a, struct cw_jobsrc *ret, bool *ret_is_element, uint64_t *ret_ordinal, struct cw_error *err)
 {
-    struct cw_job *j = cw_model_job(c->model, id);
+    struct cw_job *j = only_stored(c) ? NULL : cw_model_job(c->model, id);
     int rc = 0;
     if (j != NULL)
         cw_jobview_from_live(j, a, ret);
@@ -166,7 +172,7 @@ static bool attempt_take(const void *key, size_t klen, const void *val, size_t v
 
 int cw_jobview_attempt(struct cw_ctld *c, uint64_t element_id, uint32_t attempt, struct cw_arena *a, Cw__AttemptRecord **ret, struct cw_error *err)
 {
-    struct cw_attempt *live = cw_model_attempt(c->model, element_id);
+    struct cw_attempt *live = only_stored(c) ? NULL : cw_model_attempt(c->model, element_id);
     if (live != NULL && (attempt == 0 || attempt == live->attempt)) {
         *ret = (Cw__AttemptRecord *)cw_walk_copy(&live->rec->base, a);
         return 0;
@@ -199,8 +205,9 @@ static Cw__JobInfo *info_create(const struct cw_jobsrc *s, struct cw_arena *a)
 
 static void info_reason(struct cw_ctld *c, Cw__JobInfo *i, const struct cw_jobsrc *s, struct cw_arena *a)
 {
-    (void)c;
-    if (i->state == CW__STATE__PENDING && s->live != NULL)
+    if (i->state == CW__STATE__PENDING && only_stored(c))
+        i->reason = cw_arena_strdup(a, cw_reason_word(CW_REASON_DISK));
+    else if (i->state == CW__STATE__PENDING && s->live != NULL)
         i->reason = cw_arena_strdup(a, cw_reason_word(cw_job_reason(s->live)));
     else if (cw_state_terminal(i->state) && s->rec->reason != NULL)
         i->reason = s->rec->reason;

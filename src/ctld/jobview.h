@@ -1,7 +1,8 @@
 #pragma once
 /* A job as clients see it, wherever it is: in memory while it lives, in the store for as long as its
  * row is kept. One id space and one way to ask (FEATURES-BATCH C5). Everything returned lives in the
- * arena given; nothing points into the model. Test: jobview_test.c. */
+ * arena given; nothing points into the model. While commits fail everything comes from the store, so that
+ * nothing is told which is not on disk. Test: jobview_test.c. */
 #include "base/mem.h"
 #include "ctld/ctld.h"
 #include "proto/wire.pb-c.h"

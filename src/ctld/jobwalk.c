@@ -11,6 +11,7 @@
 #include "ctld/jobfilter.h"
 #include "ctld/jobview.h"
 #include "ctld/row.h"
+#include "ctld/turn.h"
 #include "model/node.h"
 #include "proto/walk.h"
 #include "spec/outcome.h"
@@ -29,6 +30,7 @@ struct query {
     Cw__JobsReply *reply;
     size_t limit, bytes;
     bool full, end;
+    bool stored;              /* every slice came from the store, because commits fail */
     const char *default_partition;
     size_t sel;               /* selector being worked on */
     uint64_t next;            /* job id (or DONE key id) to look at next */
@@ -123,7 +125,7 @@ static bool attempt_row(const void *key, size_t klen, const void *val, size_t vl
     if (w->only != 0 && attempt != w->only)
         return true;
     ProtobufCMessage *m;
-    struct cw_attempt *live = cw_model_attempt(q->c->model, id);
+    struct cw_attempt *live = q->stored ? NULL : cw_model_attempt(q->c->model, id);
     if (live != NULL && live->attempt == attempt)
         m = cw_walk_copy(&live->rec->base, q->scratch);
     else if (cw_row_unpack(&cw__attempt_record__descriptor, val, vlen, q->scratch, &m, NULL) < 0)
@@ -194,7 +196,11 @@ static bool stored_job(const void *key, size_t klen, const void *val, size_t vle
     }
     q->looked++;
     struct cw_jobsrc s;
-    struct cw_job *j = cw_model_job(q->c->model, id);
+    struct cw_job *j = q->stored ? NULL : cw_model_job(q->c->model, id);
+    if (!both(q) && (cw_row_flags(val, vlen) & CW_ROW_FINAL)) {
+        q->next = id + 1;
+        return true;
+    }
     if (j != NULL && j->id == id)
         cw_jobview_from_live(j, q->scratch, &s);
     else if (cw_jobview_from_row(val, vlen, q->scratch, &s, NULL) < 0) {
@@ -336,7 +342,7 @@ static void slice(struct query *q)
         slice_selector(q);
     else if (q->m->attempts)
         slice_done(q);
-    else if (both(q))
+    else if (both(q) || q->stored)
         slice_stored(q, NULL, UINT64_MAX);
     else
         slice_live(q);
@@ -351,7 +357,10 @@ static void query_finish(struct query *q)
     q->reply->more = q->full;
     q->reply->has_now_ns = true;
     q->reply->now_ns = cw_clock_real_ns();
-    cw_answer(q->c, q->call, &q->reply->base);
+    if (q->stored)
+        cw_answer(q->c, q->call, &q->reply->base);
+    else
+        cw_answer_after_commit(q->c, q->call, &q->reply->base);
     cw_jobfilter_fini(&q->filter);
     cw_arena_destroy(q->scratch);
     free(q);
@@ -360,6 +369,7 @@ static void query_finish(struct query *q)
 static void query_step(void *arg)
 {
     struct query *q = arg;
+    q->stored = q->stored && cw_turn_failing(q->c->turn, NULL);
     if (!q->c->stopping)
         slice(q);
     if (q->full || q->end || q->c->stopping)
@@ -423,6 +433,7 @@ void cw_jobwalk_start(struct cw_ctld *c, struct cw_rpc_call *call, const Cw__Job
     cw__jobs_reply__init(q->reply);
     q->reply->jobs = cw_arena_alloc(q->arena, q->limit * sizeof *q->reply->jobs);
     c->busy++;
+    q->stored = cw_turn_failing(c->turn, NULL);
     query_seek(q);
     query_step(q);
 }

@@ -150,6 +150,8 @@ static void cancel_named(struct cancel *x)
 void cw_req_cancel(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCMessage *msg)
 {
     struct cw_error err = {0};
+    if (cw_answer_if_failing(c, call))
+        return;
     struct cancel x = {.c = c, .m = (const Cw__CancelRequest *)msg, .who = cw_rpc_call_identity(call), .arena = cw_rpc_call_arena(call)};
     int rc = cw_jobfilter_init(&x.filter, x.m->filter, &err);
     if (rc == 0 && cw_jobfilter_is_empty(&x.filter))

@@ -75,6 +75,8 @@ static int hold_one(struct ctl *x, const char *text, bool hold, struct cw_error 
 static void hold_or_release(struct ctl *x, bool hold)
 {
     struct cw_error err = {0};
+    if (cw_answer_if_failing(x->c, x->call))
+        return;
     int rc = x->m->n_args == 0 ? cw_fail(&err, -EINVAL, "%s: no job was named", x->m->verb) : 0;
     for (size_t i = 0; rc == 0 && i < x->m->n_args; i++)
         rc = hold_one(x, x->m->args[i], hold, &err);

@@ -7,15 +7,27 @@
 #include "base/hostlist.h"
 #include "base/log.h"
 #include "ctld/answer.h"
+#include "ctld/row.h"
+#include "ctld/turn.h"
 #include "model/node.h"
 #include "proto/walk.h"
 #include "spec/outcome.h"
+
+/* While commits fail: as it is on disk. */
+static Cw__NodeRecord *node_record(struct cw_ctld *c, const struct cw_node *n, struct cw_arena *a)
+{
+    ProtobufCMessage *m;
+    if (cw_turn_failing(c->turn, NULL) &&
+        cw_row_get(c->store, CW_TABLE_NODE, n->name, strlen(n->name), &cw__node_record__descriptor, a, &m, NULL) == 0)
+        return (Cw__NodeRecord *)m;
+    return (Cw__NodeRecord *)cw_walk_copy(&n->rec->base, a);
+}
 
 static Cw__NodeInfo *node_info(struct cw_ctld *c, const struct cw_node *n, struct cw_arena *a)
 {
     Cw__NodeInfo *i = cw_arena_alloc(a, sizeof *i);
     cw__node_info__init(i);
-    i->node = (Cw__NodeRecord *)cw_walk_copy(&n->rec->base, a);
+    i->node = node_record(c, n, a);
     i->up = n->up;
     i->has_last_seen_ns = n->last_seen_ns != 0;
     i->last_seen_ns = n->last_seen_ns;
@@ -109,6 +121,8 @@ void cw_req_nodes(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCMe
 void cw_req_node_set(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCMessage *msg)
 {
     const Cw__NodeSetRequest *m = (const Cw__NodeSetRequest *)msg;
+    if (cw_answer_if_failing(c, call))
+        return;
     struct cw_arena *a = cw_rpc_call_arena(call);
     struct cw_error err = {0};
     bool drain = m->verb == CW__NODE_VERB__NODE_DRAIN;

@@ -56,9 +56,10 @@ static void explain_ended(const Cw__JobInfo *i, struct cw_strv *out)
 static void explain(struct cw_ctld *c, const struct cw_jobsrc *s, const Cw__JobInfo *i, struct cw_strv *out)
 {
     struct cw_error err;
-    if (i->state == CW__STATE__PENDING && s->live != NULL) {
-        if (cw_turn_failing(c->turn, &err))
-            cw_strv_add(out, err.text);
+    if (i->state == CW__STATE__PENDING && cw_turn_failing(c->turn, &err)) {
+        cw_strv_add(out, "nothing starts while the state cannot be stored:");
+        cw_strv_add(out, err.text);
+    } else if (i->state == CW__STATE__PENDING && s->live != NULL) {
         cw_pass_explain(c->model, &c->policy, s->live, cw_clock_real_ns(), out);
     } else if (cw_state_terminal(i->state)) {
         explain_ended(i, out);

@@ -58,7 +58,9 @@ int cw_reqkeys_find(struct cw_reqkeys *r, uint32_t uid, const uint8_t key16[16],
 {
     uint8_t key[CW_ROW_REQKEY_KEY];
     cw_row_reqkey_key(key, uid, key16);
-    for (struct fresh *f = cw_idtable_find(r->fresh, key_hash(r, key)); f != NULL; f = f->next_same)
+    /* While commits fail only what is on disk is told; the first request with this key still waits. */
+    struct fresh *first = cw_turn_failing(r->turn, NULL) ? NULL : cw_idtable_find(r->fresh, key_hash(r, key));
+    for (struct fresh *f = first; f != NULL; f = f->next_same)
         if (memcmp(f->key, key, sizeof key) == 0) {
             *ret_id = f->id;
             *ret_count = f->count;

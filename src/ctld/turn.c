@@ -49,12 +49,15 @@ static void after_list_add(struct after_list *l, cw_turn_fn fn, void *arg)
 }
 
 /* Takes the list away before calling: an after may register new ones. */
-static void after_list_run(struct after_list *l, bool committed)
+static void after_list_run(struct after_list *l, const char *crashpoint, bool committed)
 {
     struct after_list mine = *l;
     memset(l, 0, sizeof *l);
-    for (size_t i = 0; i < mine.n; i++)
+    for (size_t i = 0; i < mine.n; i++) {
+        if (crashpoint != NULL)
+            cw_crashpoint(crashpoint);
         mine.v[i].fn(mine.v[i].arg, committed);
+    }
     free(mine.v);
 }
 
@@ -67,10 +70,8 @@ static void generation_run(struct cw_turn *t, struct generation *g)
 {
     t->running = true;
     t->stats.afters += g->after[CW_TURN_EFFECT].n + g->after[CW_TURN_REPLY].n;
-    after_list_run(&g->after[CW_TURN_EFFECT], true);
-    if (g->after[CW_TURN_REPLY].n > 0)
-        cw_crashpoint("turn.before-reply");
-    after_list_run(&g->after[CW_TURN_REPLY], true);
+    after_list_run(&g->after[CW_TURN_EFFECT], NULL, true);
+    after_list_run(&g->after[CW_TURN_REPLY], "turn.before-reply", true);
     t->running = false;
 }
 
@@ -140,7 +141,7 @@ struct cw_turn *cw_turn_create(struct cw_loop *l, struct cw_store *s)
 static void generation_drop(struct generation *g)
 {
     for (int i = 0; i < CW_TURN_STAGES; i++)
-        after_list_run(&g->after[i], false);
+        after_list_run(&g->after[i], NULL, false);
     cw_batch_destroy(g->batch);
 }
 

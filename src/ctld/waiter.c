@@ -122,12 +122,11 @@ static void waiter_over(struct waiter *w)
 static void on_timeout(void *arg)
 {
     struct waiter *w = arg;
-    struct cw_ctld *c = w->owner->c;
     waiter_unlink(w);
     Cw__WaitReply *r = cw_arena_alloc(cw_rpc_call_arena(w->call), sizeof *r);
     cw__wait_reply__init(r);
     r->done = false;
-    cw_answer(c, w->call, &r->base);
+    cw_answer_now(w->call, &r->base);
     free(w);
 }
 
