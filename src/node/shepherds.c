@@ -103,7 +103,7 @@ static void on_packet(enum cw_packet_type type, const void *body, size_t n, int 
     if (type == CW_PACKET_HELLO) {
         on_hello(l, body, n);
     } else if (type == CW_PACKET_LISTED) {
-        l->listed = true;
+        l->listed = l->worked = true;
     } else if (type == CW_PACKET_REFUSED) {
         free(l->refusal);
         l->refusal = cw_xstrndup(body, n);
@@ -142,7 +142,7 @@ static void on_broken(struct cw_shepherd_link *l)
     }
     cw_log_warn("shepherd %s is gone%s%s", l->id, l->refusal != NULL ? ": " : "", l->refusal != NULL ? l->refusal : "");
     if (resident) {
-        s->not_before_ms = cw_clock_mono_ns() / CW_NS_PER_MS + (l->listed ? 0 : BACKOFF_MS);
+        s->not_before_ms = cw_clock_mono_ns() / CW_NS_PER_MS + (l->worked ? 0 : BACKOFF_MS);
         snprintf(s->last_refusal, sizeof s->last_refusal, "%s", l->refusal != NULL ? l->refusal : "it died");
     }
     s->ops.lost(l, s->arg);

@@ -15,7 +15,7 @@ struct cw_shepherd_link {
     struct cw_packets *packets;
     struct cw_loop_io *io;
     bool listed;   /* has told all its tasks */
-    bool broken;   /* gone; destroyed at the end of the turn */
+    bool worked;   /* has done so at least once in its life */
     bool waits;    /* for the descriptor to become writable */
     struct cw_strv isolations;
     char *refusal; /* why it could not work */
