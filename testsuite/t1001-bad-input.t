@@ -43,7 +43,7 @@ must_fail 1 "partition 'nope' does not exist.*debug.*main|partition 'nope' does 
 must_fail 1 'cores.*4096|4096.*cores' crun-submit -n 4096 -- true
 must_fail 1 '(memory|mem).*n1' crun-submit --mem=900T -- true
 must_fail 1 '3 GPUs.*n1.*0' crun-submit -G 3 -- true
-must_fail 1 'time limit 01:00:00.*00:10:00.*debug' crun-submit -p debug -t 60 -- true
+must_fail 1 'time limit: partition debug .*00:10:00.*01:00:00' crun-submit -p debug -t 60 -- true
 must_fail 1 '999999' crun-submit -d afterok:999999 -- true
 must_fail 1 'isolation' crun-submit --isolation=nope -- true
 must_fail 1 '424242' crun-why 424242

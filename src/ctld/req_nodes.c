@@ -81,9 +81,12 @@ static Cw__PartitionInfo *partition_info(struct cw_ctld *c, const struct cw_part
 static int wanted(struct cw_ctld *c, char *const *names, size_t n, struct cw_strv *ret, struct cw_error *err)
 {
     for (size_t i = 0; i < n; i++) {
-        int rc = cw_hostlist_parse(names[i], ret, err);
+        cw_autostrv struct cw_strv some = {0};
+        int rc = cw_hostlist_parse(names[i], &some, err);
         if (rc < 0)
             return rc;
+        for (size_t k = 0; k < some.n; k++)
+            cw_strv_add(ret, some.v[k]);
     }
     for (size_t i = 0; i < ret->n; i++)
         if (cw_model_node(c->model, ret->v[i]) == NULL)

@@ -2,7 +2,9 @@
  * Every report is fenced by (element id, attempt): what does not name the attempt in memory changes
  * nothing. An attempt whose end was reported without that proof keeps its cores (quarantine) while
  * its job goes on: it has ended, or, after a node's fault, waits until the ledger is free before it
- * may start again. Test: attempt_test.c, model_random_test.c. */
+ * may start again. When the node itself is lost nobody waits for it: the attempt becomes a *ghost*,
+ * fenced, known to its node only, charged there until the node answers for it, while its element may
+ * start elsewhere. Test: attempt_test.c, model_random_test.c. */
 #include "model/model.h"
 
 #include <assert.h>
@@ -52,8 +54,23 @@ static Cw__Grant *copy_grant(const Cw__Grant *g)
 
 static void leave_memory(struct cw_model *m, struct cw_attempt *a)
 {
-    cw_idtable_remove(m->attempts, a->id);
+    if (a->ghost.next == NULL)
+        cw_idtable_remove(m->attempts, a->id);
+    cw_list_remove(&a->ghost);
     cw_attempt_destroy(m, a);
+}
+
+struct cw_attempt *cw_model_attempt_numbered(struct cw_model *m, uint64_t element_id, uint32_t attempt)
+{
+    struct cw_attempt *a = cw_model_attempt(m, element_id);
+    if (a != NULL && a->attempt == attempt)
+        return a;
+    cw_list_each(pos, &m->ghosts) {
+        a = cw_list_entry(pos, struct cw_attempt, ghost);
+        if (a->id == element_id && a->attempt == attempt)
+            return a;
+    }
+    return NULL;
 }
 
 static uint32_t take_attempt_number(struct cw_job *j, uint64_t ordinal)
@@ -271,11 +288,20 @@ static void leave_live(struct cw_attempt *a, bool was_running)
         a->job->array->n_running--;
 }
 
+/* Its node is lost and its element goes on without it. */
+static void become_ghost(struct cw_model *m, struct cw_attempt *a)
+{
+    cw_idtable_remove(m->attempts, a->id);
+    cw_list_add_tail(&m->ghosts, &a->ghost);
+    a->job = NULL;
+}
+
 /* Tells the job that its attempt has ended. */
 static void job_after(struct cw_model *m, struct cw_attempt *a, bool requeue, bool empty)
 {
     struct cw_job *j = a->job;
-    if (empty)
+    bool ghost = requeue && !empty && a->rec->cause == CW__CAUSE__CAUSE_NODE_LOST;
+    if (empty || ghost)
         cw_list_remove(&a->on_job);
     if (!requeue) {
         if (j->is_array) {
@@ -287,8 +313,10 @@ static void job_after(struct cw_model *m, struct cw_attempt *a, bool requeue, bo
     }
     if (j->is_array)
         cw_jobarray_set_next_attempt(j->array, a->ordinal, a->attempt + 1);
-    a->requeue = !empty;
-    if (empty)
+    a->requeue = !empty && !ghost;
+    if (ghost)
+        become_ghost(m, a);
+    if (empty || ghost)
         requeue_now(m, j, a->ordinal, a->attempt);
     else if (j->is_array)
         j->array->n_held_back++;
@@ -351,8 +379,8 @@ static void empty_at_last(struct cw_model *m, struct cw_attempt *a)
 
 int cw_model_ended(struct cw_model *m, const Cw__TaskEnd *e, int64_t now_ns, uint32_t max_requeues)
 {
-    struct cw_attempt *a = cw_model_attempt(m, e->key->id);
-    if (a == NULL || a->attempt != e->key->attempt)
+    struct cw_attempt *a = cw_model_attempt_numbered(m, e->key->id, e->key->attempt);
+    if (a == NULL)
         return -ESTALE;
     if (cw_state_terminal(a->state)) {
         if (!e->empty)
@@ -378,8 +406,8 @@ int cw_model_ended(struct cw_model *m, const Cw__TaskEnd *e, int64_t now_ns, uin
 int cw_model_emptied(struct cw_model *m, uint64_t id, uint32_t attempt, int64_t now_ns)
 {
     (void)now_ns;
-    struct cw_attempt *a = cw_model_attempt(m, id);
-    if (a == NULL || a->attempt != attempt || !cw_state_terminal(a->state))
+    struct cw_attempt *a = cw_model_attempt_numbered(m, id, attempt);
+    if (a == NULL || !cw_state_terminal(a->state))
         return -ESTALE;
     empty_at_last(m, a);
     return 0;

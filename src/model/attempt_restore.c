@@ -21,7 +21,7 @@ static int check_row(struct cw_model *m, const Cw__AttemptRecord *rec, const str
     unsigned long long id = rec->id;
     uint64_t ordinal;
     bool live = !cw_state_terminal(rec->state);
-    if (cw_idtable_find(m->attempts, rec->id) != NULL)
+    if (live && cw_idtable_find(m->attempts, rec->id) != NULL)
         return cw_fail(err, -EEXIST, "attempt %llu:%u: another attempt of it is live", id,
                        rec->attempt);
     if (live && (j == NULL || !cw_job_ordinal(j, rec->id, &ordinal)))
@@ -41,6 +41,20 @@ static bool waits_for_ledger(const struct cw_job *j, uint64_t ordinal, uint32_t 
         return true; /* a plain job with a final attempt would be final and not here */
     return !cw_idset_has(&j->array->pending, ordinal) &&
            cw_jobarray_next_attempt(j->array, ordinal) > attempt;
+}
+
+/* Its node was lost and its element went on, or another try of it is in memory already. */
+static bool is_ghost(const struct cw_model *m, const Cw__AttemptRecord *rec, const struct cw_job *j)
+{
+    uint64_t ordinal;
+    if (!cw_state_terminal(rec->state))
+        return false;
+    if (cw_idtable_find(m->attempts, rec->id) != NULL)
+        return true;
+    if (j == NULL || !rec->has_cause || rec->cause != CW__CAUSE__CAUSE_NODE_LOST)
+        return false;
+    return !j->is_array || (cw_job_ordinal(j, rec->id, &ordinal) &&
+                            cw_jobarray_next_attempt(j->array, ordinal) > rec->attempt);
 }
 
 static void join_job(struct cw_model *m, struct cw_attempt *a)
@@ -74,11 +88,15 @@ int cw_model_restore_attempt(struct cw_model *m, const Cw__AttemptRecord *rec,
     size_t n = cw__attempt_record__get_packed_size(rec);
     cw_autofree uint8_t *p = cw_xmalloc(n);
     Cw__AttemptRecord *copy = cw__attempt_record__unpack(NULL, cw__attempt_record__pack(rec, p), p);
-    struct cw_attempt *a = cw_attempt_create(j, node_for(m, rec->grant->node), copy);
+    bool ghost = is_ghost(m, rec, j);
+    struct cw_attempt *a = cw_attempt_create(ghost ? NULL : j, node_for(m, rec->grant->node), copy);
     cw_ledger_resolve(a);
     cw_ledger_charge(m, a);
-    cw_idtable_set(m->attempts, a->id, a);
-    if (j != NULL)
+    if (ghost)
+        cw_list_add_tail(&m->ghosts, &a->ghost);
+    else
+        cw_idtable_set(m->attempts, a->id, a);
+    if (a->job != NULL)
         join_job(m, a);
     if (!cw_state_terminal(a->state) && a->kill_step != 0)
         cw_heap_set(m, a, INT64_MIN);

@@ -228,7 +228,7 @@ static void a_leftover_keeps_its_cores_while_the_job_ends(void **state)
     fix_fini(&f);
 }
 
-static void a_lost_node_keeps_the_charge_until_it_is_fenced(void **state)
+static void a_lost_node_keeps_the_charge_and_lets_the_element_go_on(void **state)
 {
     (void)state;
     struct fix f;
@@ -237,14 +237,21 @@ static void a_lost_node_keeps_the_charge_until_it_is_fenced(void **state)
     struct cw_attempt *a = cw_model_attempt(f.m, j->id);
     cw_model_lost(f.m, a, "silent", false, 9, 2);
     assert_int_equal(n->n_free, 3);
-    assert_false(cw_job_eligible(j));
+    assert_true(cw_job_eligible(j));
     assert_int_equal(j->state, CW__STATE__PENDING);
+    assert_null(cw_model_attempt(f.m, j->id));
+    assert_ptr_equal(cw_model_attempt_numbered(f.m, j->id, 1), a);
     uint64_t e = f.n_effects;
     cw_model_lost(f.m, a, "silent", false, 9, 2);
     assert_int_equal(f.n_effects, e);
-    cw_model_lost(f.m, a, "fenced", true, 9, 2);
+    struct fix g;
+    fix_restore(&f, &g);
+    assert_int_equal(cw_model_node(g.m, "n1")->n_free, 3);
+    assert_true(cw_job_eligible(cw_model_job(g.m, j->id)));
+    fix_fini(&g);
+    assert_int_equal(cw_model_emptied(f.m, j->id, 1, 10), 0);
+    assert_int_equal(cw_model_emptied(f.m, j->id, 1, 10), -ESTALE);
     assert_int_equal(n->n_free, 4);
-    assert_true(cw_job_eligible(j));
     assert_sound(&f);
     fix_fini(&f);
 }
@@ -357,7 +364,7 @@ int main(void)
         cmocka_unit_test(a_nodes_fault_is_retried_until_the_budget_is_spent),
         cmocka_unit_test(no_requeue_fails_at_the_first_nodes_fault),
         cmocka_unit_test(a_leftover_keeps_its_cores_while_the_job_ends),
-        cmocka_unit_test(a_lost_node_keeps_the_charge_until_it_is_fenced),
+        cmocka_unit_test(a_lost_node_keeps_the_charge_and_lets_the_element_go_on),
         cmocka_unit_test(a_time_limit_kills_once_and_patience_ends_in_quarantine),
         cmocka_unit_test(a_launch_that_takes_for_ever_is_the_nodes_fault),
         cmocka_unit_test(launches_of_several_jobs_that_fail_in_a_row_drain_the_node),

@@ -58,6 +58,7 @@ struct cw_attempt { /* a live try; from grant until its ledger entry is freed */
     uint64_t gpus;     /* mask of the node's inventory GPUs */
     uint32_t heap_pos; /* model's own */
     struct cw_list on_node, on_job;
+    struct cw_list ghost; /* linked: on a lost node, its element goes on without it; job is NULL */
 };
 
 struct cw_job {
@@ -156,6 +157,8 @@ void cw_model_set_next_id(struct cw_model *m, uint64_t id);
 struct cw_job *cw_model_job(struct cw_model *m, uint64_t id);
 /* Live try of an element. */
 struct cw_attempt *cw_model_attempt(struct cw_model *m, uint64_t element_id);
+/* This very try, also when it is a ghost on a lost node. */
+struct cw_attempt *cw_model_attempt_numbered(struct cw_model *m, uint64_t element_id, uint32_t attempt);
 uint64_t cw_job_element_id(const struct cw_job *j, uint64_t ordinal);
 bool cw_job_ordinal(const struct cw_job *j, uint64_t element_id, uint64_t *ret);
 uint64_t cw_job_index(const struct cw_job *j, uint64_t ordinal); /* array index of an ordinal */
@@ -199,7 +202,8 @@ int cw_model_started(struct cw_model *m, const Cw__TaskStarted *s, int64_t now_n
 int cw_model_ended(struct cw_model *m, const Cw__TaskEnd *e, int64_t now_ns, uint32_t max_requeues);
 int cw_model_emptied(struct cw_model *m, uint64_t id, uint32_t attempt, int64_t now_ns);
 /* The node cannot answer for this attempt any more (lost, or came back without it). Requeue by
- * budget. */
+ * budget, at once: without ledger_free the old attempt stays charged to its node as a ghost until
+ * the node answers for it (cw_model_ended with empty, cw_model_emptied). */
 void cw_model_lost(struct cw_model *m, struct cw_attempt *a, const char *why, bool ledger_free,
                    int64_t now_ns, uint32_t max_requeues);
 /* Cancels waiting elements at once and begins to kill live ones. ordinals NULL: all. Returns the

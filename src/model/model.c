@@ -26,6 +26,7 @@ struct cw_model *cw_model_create(cw_effect_fn emit, void *arg)
     m->arg = arg;
     m->next_id = 1;
     m->attempts = cw_idtable_create();
+    cw_list_init(&m->ghosts);
     m->depsets = cw_idtable_create();
     m->node_names = cw_strtable_create();
     m->names = cw_strtable_create();
@@ -46,6 +47,8 @@ void cw_model_destroy(struct cw_model *m)
     if (m == NULL)
         return;
     cw_idtable_each(m->attempts, destroy_attempt, m);
+    cw_list_each_safe(pos, &m->ghosts)
+        cw_attempt_destroy(m, cw_list_entry(pos, struct cw_attempt, ghost));
     for (size_t i = 0; i < m->n_slots; i++) {
         struct cw_job *j = cw_steal(m->slots[i].job);
         if (j != NULL)

@@ -52,6 +52,7 @@ struct cw_model {
     size_t n_slots, cap_slots, n_jobs;
     uint32_t walking;            /* cw_model_each_job in progress: no compaction */
     struct cw_idtable *attempts; /* element id -> cw_attempt */
+    struct cw_list ghosts;       /* cw_attempt.ghost: fenced, on lost nodes; not in attempts */
     struct cw_node **nodes;
     uint32_t n_nodes, cap_nodes;
     struct cw_strtable *node_names, *names; /* names: interned, see names.c */
