@@ -21,7 +21,8 @@ static int check_row(struct cw_model *m, const Cw__AttemptRecord *rec, const str
     unsigned long long id = rec->id;
     uint64_t ordinal;
     bool live = !cw_state_terminal(rec->state);
-    if (live && cw_idtable_find(m->attempts, rec->id) != NULL)
+    const struct cw_attempt *older = cw_idtable_find(m->attempts, rec->id);
+    if (older != NULL && !cw_state_terminal(older->state))
         return cw_fail(err, -EEXIST, "attempt %llu:%u: another attempt of it is live", id,
                        rec->attempt);
     if (live && (j == NULL || !cw_job_ordinal(j, rec->id, &ordinal)))
@@ -43,18 +44,28 @@ static bool waits_for_ledger(const struct cw_job *j, uint64_t ordinal, uint32_t 
            cw_jobarray_next_attempt(j->array, ordinal) > attempt;
 }
 
-/* Its node was lost and its element went on, or another try of it is in memory already. */
-static bool is_ghost(const struct cw_model *m, const Cw__AttemptRecord *rec, const struct cw_job *j)
+/* Its node was lost and its element went on. (That the next try has begun shows only when that row
+ * comes: see outlived.) */
+static bool is_ghost(const Cw__AttemptRecord *rec, const struct cw_job *j)
 {
     uint64_t ordinal;
-    if (!cw_state_terminal(rec->state))
-        return false;
-    if (cw_idtable_find(m->attempts, rec->id) != NULL)
-        return true;
-    if (j == NULL || !rec->has_cause || rec->cause != CW__CAUSE__CAUSE_NODE_LOST)
+    if (!cw_state_terminal(rec->state) || j == NULL || !rec->has_cause ||
+        rec->cause != CW__CAUSE__CAUSE_NODE_LOST)
         return false;
     return !j->is_array || (cw_job_ordinal(j, rec->id, &ordinal) &&
                             cw_jobarray_next_attempt(j->array, ordinal) > rec->attempt);
+}
+
+/* Rows come in the order of attempts: a later one of the same element makes the earlier a ghost. */
+static void outlived(struct cw_model *m, struct cw_attempt *a)
+{
+    if (a->requeue && a->job->is_array)
+        a->job->array->n_held_back--;
+    a->requeue = false;
+    a->job = NULL;
+    cw_list_remove(&a->on_job);
+    cw_idtable_remove(m->attempts, a->id);
+    cw_list_add_tail(&m->ghosts, &a->ghost);
 }
 
 static void join_job(struct cw_model *m, struct cw_attempt *a)
@@ -88,7 +99,10 @@ int cw_model_restore_attempt(struct cw_model *m, const Cw__AttemptRecord *rec,
     size_t n = cw__attempt_record__get_packed_size(rec);
     cw_autofree uint8_t *p = cw_xmalloc(n);
     Cw__AttemptRecord *copy = cw__attempt_record__unpack(NULL, cw__attempt_record__pack(rec, p), p);
-    bool ghost = is_ghost(m, rec, j);
+    struct cw_attempt *older = cw_model_attempt(m, rec->id);
+    if (older != NULL)
+        outlived(m, older);
+    bool ghost = is_ghost(rec, j);
     struct cw_attempt *a = cw_attempt_create(ghost ? NULL : j, node_for(m, rec->grant->node), copy);
     cw_ledger_resolve(a);
     cw_ledger_charge(m, a);
