@@ -32,6 +32,7 @@ struct cw_ctllink {
     struct cw_loop_timer *tick;
     uint64_t established;
     bool welcomed, was_up;
+    bool missed; /* the queue was full: all is told again when it has drained */
     uint64_t received, acked; /* records from the controller */
     struct report *reports;   /* in order of seq, from first to n */
     size_t first, n, cap;
@@ -66,7 +67,9 @@ void cw_ctllink_push(struct cw_ctllink *c, const Cw__NodeRecordMsg *m, struct cw
         return;
     int rc = cw_session_push(c->session, m, &seq);
     if (rc < 0) {
-        cw_log_error("record to the controller: %s", strerror(-rc));
+        c->missed |= rc == -ENOBUFS;
+        if (rc != -ENOBUFS)
+            cw_log_error("record to the controller: %s", strerror(-rc));
         return;
     }
     if (last == NULL)
@@ -99,6 +102,10 @@ static void op_acked(uint64_t seq, void *arg)
     }
     if (c->first == c->n)
         c->first = c->n = 0;
+    if (c->missed && c->n == 0) {
+        c->missed = false;
+        cw_taskflow_tell_all(c->node);
+    }
 }
 
 static int make_credential(struct cw_ctllink *c, uint8_t *buf, size_t *ret_len, struct cw_error *err)

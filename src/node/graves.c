@@ -9,8 +9,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "node/shepherds.h"
+#include "shepherd/reclaim.h"
 
 #define RETRY_MS 2000
+#define RETRY_LEFT_MS 10000 /* something would not die */
 
 struct grave {
     struct cw_list link;
@@ -82,11 +84,11 @@ static bool tell(struct grave *v, bool done)
 
 static void start_helper(void *arg);
 
-static void again_later(struct grave *v)
+static void again_later(struct grave *v, uint64_t delay_ms)
 {
     if (v->retry == NULL)
         v->retry = cw_loop_timer_open(v->set->node->loop, start_helper, v);
-    cw_loop_timer_start(v->retry, RETRY_MS, 0);
+    cw_loop_timer_start(v->retry, delay_ms, 0);
 }
 
 static void on_helper(pid_t pid, void *arg)
@@ -96,10 +98,11 @@ static void on_helper(pid_t pid, void *arg)
     waitpid(pid, &status, WNOHANG);
     cw_loop_child_close(v->helper);
     v->helper = NULL;
-    bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    if (!tell(v, well) || !well) {
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    bool told = tell(v, code == 0 || code == CW_RECLAIM_EXIT_LEFT);
+    if (!told || code != 0) {
         cw_log_warn("shepherd %s: what it left is not cleaned up yet", v->id);
-        again_later(v);
+        again_later(v, code == CW_RECLAIM_EXIT_LEFT ? RETRY_LEFT_MS : RETRY_MS);
         return;
     }
     v->done = true;
@@ -116,7 +119,7 @@ static void start_helper(void *arg)
         v->helper = cw_loop_child_open(v->set->node->loop, pid, on_helper, v, &err);
     if (v->helper == NULL) {
         cw_log_error("shepherd %s: clean up: %s", v->id, err.text);
-        again_later(v);
+        again_later(v, RETRY_MS);
     }
 }
 

@@ -99,7 +99,7 @@ static void ended(struct cw_node *n, struct cw_tasktab_entry *e, const Cw__TaskE
 
 static void emptied(struct cw_node *n, struct cw_tasktab_entry *e)
 {
-    if (e->emptied || e->end.len == 0)
+    if (e->emptied || !e->not_empty)
         return;
     e->emptied = true;
     push_emptied(n, e);

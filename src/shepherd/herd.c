@@ -14,7 +14,9 @@
 #include "shepherd/outfiles.h"
 #include "shepherd/steps.h"
 
-#define JOURNAL_TIDY_BYTES (4u << 20)
+#define JOURNAL_IDLE_BYTES (64u << 10) /* nothing to tell: begin anew above this */
+#define JOURNAL_TIDY_BYTES (4u << 20)  /* rewritten above this, and above what its tasks may need */
+#define JOURNAL_TASK_BYTES 4096u
 
 int64_t cw_herd_now_ms(void)
 {
@@ -106,11 +108,10 @@ static struct cw_task *find(struct cw_herd *h, const Cw__TaskKey *k)
     return cw_strtable_find(h->by_key, key);
 }
 
-static void tell_started(struct cw_herd *h, const struct cw_task *t, bool journal)
+static void pack_started(const struct cw_task *t, struct cw_buf *out)
 {
     Cw__TaskKey key = CW__TASK_KEY__INIT;
     Cw__TaskStarted m = CW__TASK_STARTED__INIT;
-    cw_autobuf struct cw_buf b = { 0 };
     key.id = t->id;
     key.attempt = t->attempt;
     m.key = &key;
@@ -120,7 +121,13 @@ static void tell_started(struct cw_herd *h, const struct cw_task *t, bool journa
     m.cpus_bound = t->cpus_bound;
     m.stdout_path = t->stdout_path;
     m.stderr_path = t->stderr_path;
-    cw_walk_pack(&m.base, &b);
+    cw_walk_pack(&m.base, out);
+}
+
+static void tell_started(struct cw_herd *h, const struct cw_task *t, bool journal)
+{
+    cw_autobuf struct cw_buf b = { 0 };
+    pack_started(t, &b);
     if (journal)
         cw_herd_journal(h, CW_JOURNAL_PID, t, b.data, b.len);
     cw_herd_tell(h, CW_PACKET_STARTED, b.data, b.len);
@@ -218,11 +225,41 @@ static void on_start(struct cw_herd *h, const void *body, size_t n)
     cw_arena_destroy(a);
 }
 
-/* The journal forgets by being rewritten from its start once nothing is left to tell. */
+/* What the journal must say of a task that is still here. */
+static void journal_again(struct cw_herd *h, const struct cw_task *t)
+{
+    const char *isolation = t->isolation != NULL ? cw_plug_desc(t->isolation)->name : "";
+    cw_herd_journal(h, CW_JOURNAL_START, t, isolation, strlen(isolation));
+    if (t->start_ns != 0) {
+        cw_autobuf struct cw_buf b = { 0 };
+        pack_started(t, &b);
+        cw_herd_journal(h, CW_JOURNAL_PID, t, b.data, b.len);
+    }
+    if (t->end.len > 0)
+        cw_herd_journal(h, CW_JOURNAL_EXIT, t, t->end.data, t->end.len);
+    if (t->emptied)
+        cw_herd_journal(h, CW_JOURNAL_EMPTIED, t, NULL, 0);
+}
+
+/* Keeps the journal as small as what is left to tell. A failed record shows in the log; the old file is
+ * replaced only by a complete one. */
 static void tidy(struct cw_herd *h)
 {
-    if (h->n_tasks == 0 && cw_journal_bytes(h->journal) > JOURNAL_TIDY_BYTES / 64)
+    size_t bytes = cw_journal_bytes(h->journal);
+    if (h->n_tasks == 0 && bytes > JOURNAL_IDLE_BYTES) {
         cw_journal_reset(h->journal);
+        return;
+    }
+    if (bytes < JOURNAL_TIDY_BYTES || bytes < h->n_tasks * JOURNAL_TASK_BYTES)
+        return;
+    int rc = cw_journal_rewrite_begin(h->journal);
+    if (rc == 0) {
+        cw_list_each(l, &h->tasks)
+            journal_again(h, cw_list_entry(l, struct cw_task, link));
+        rc = cw_journal_rewrite_commit(h->journal);
+    }
+    if (rc < 0)
+        cw_log_warn("rewrite the journal: %s", strerror(-rc));
 }
 
 static void forget_if_done(struct cw_herd *h, struct cw_task *t)

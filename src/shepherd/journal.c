@@ -2,6 +2,7 @@
 #include "shepherd/journal.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -25,8 +26,11 @@ struct body {
 };
 
 struct cw_journal {
+    char *path;
     int fd;
     size_t bytes;
+    int old_fd; /* while rewriting: what stands at path, -1 else */
+    size_t old_bytes;
     struct cw_buf record;
 };
 
@@ -88,8 +92,10 @@ int cw_journal_open(const char *path, struct cw_journal **ret, struct cw_error *
         good = MAGIC_LEN;
     }
     struct cw_journal *j = cw_xcalloc(1, sizeof *j);
+    j->path = cw_xstrdup(path);
     j->fd = cw_steal_fd(fd);
     j->bytes = good;
+    j->old_fd = -1;
     *ret = j;
     return 0;
 }
@@ -99,7 +105,10 @@ void cw_journal_close(struct cw_journal *j)
     if (j == NULL)
         return;
     close(j->fd);
+    if (j->old_fd >= 0)
+        close(j->old_fd);
     cw_buf_fini(&j->record);
+    free(j->path);
     free(j);
 }
 
@@ -136,6 +145,42 @@ int cw_journal_reset(struct cw_journal *j)
         return -errno;
     j->bytes = MAGIC_LEN;
     return 0;
+}
+
+static char *rewrite_path(const struct cw_journal *j)
+{
+    return cw_xasprintf("%s.new", j->path);
+}
+
+int cw_journal_rewrite_begin(struct cw_journal *j)
+{
+    cw_autofree char *path = rewrite_path(j);
+    cw_autoclose int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -errno;
+    int rc = cw_file_write_all(fd, MAGIC, MAGIC_LEN);
+    if (rc < 0)
+        return rc;
+    j->old_fd = j->fd;
+    j->old_bytes = j->bytes;
+    j->fd = cw_steal_fd(fd);
+    j->bytes = MAGIC_LEN;
+    return 0;
+}
+
+int cw_journal_rewrite_commit(struct cw_journal *j)
+{
+    cw_autofree char *path = rewrite_path(j);
+    int rc = rename(path, j->path) < 0 ? -errno : 0;
+    if (rc == 0) {
+        close(j->old_fd);
+    } else {
+        close(j->fd);
+        j->fd = j->old_fd;
+        j->bytes = j->old_bytes;
+    }
+    j->old_fd = -1;
+    return rc;
 }
 
 size_t cw_journal_bytes(const struct cw_journal *j)

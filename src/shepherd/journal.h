@@ -28,6 +28,9 @@ void cw_journal_close(struct cw_journal *j); /* NULL allowed */
 int cw_journal_add(struct cw_journal *j, enum cw_journal_type type, uint64_t id, uint32_t attempt,
                    const void *body, size_t n);
 int cw_journal_reset(struct cw_journal *j); /* nothing is left to tell */
+/* Rewriting: begin, add what still counts, commit. Until the commit the old file stands. */
+int cw_journal_rewrite_begin(struct cw_journal *j);
+int cw_journal_rewrite_commit(struct cw_journal *j);
 size_t cw_journal_bytes(const struct cw_journal *j);
 
 /* What a journal says of one task. */

@@ -59,6 +59,14 @@ static void make_end(const struct cw_journal_task *t, int gone, const struct cw_
     cw_arena_destroy(a);
 }
 
+static int add(struct cw_herd *h, enum cw_journal_type type, const struct cw_journal_task *t, const struct cw_buf *body,
+               struct cw_error *err)
+{
+    int rc = cw_journal_add(h->journal, type, t->id, t->attempt, body != NULL ? body->data : NULL, body != NULL ? body->len : 0);
+    return rc < 0 ? cw_fail_errno(err, rc, "journal of a dead shepherd") : 0;
+}
+
+/* 0, 1 when its box is still there, or a negative errno. */
 static int reclaim_task(struct cw_herd *h, const struct cw_journal_task *t, struct cw_error *err)
 {
     char key[36];
@@ -70,23 +78,27 @@ static int reclaim_task(struct cw_herd *h, const struct cw_journal_task *t, stru
     int gone = reclaim_box(h, t, key, &why);
     if (gone < 0)
         cw_log_error("task %s: %s", key, why.text);
+    if (t->end.len > 0 && !t->emptied && gone == 0)
+        return add(h, CW_JOURNAL_EMPTIED, t, NULL, err); /* if its end said that something was left */
     if (t->end.len > 0)
-        return 0; /* it has its end; only the box was left, perhaps */
+        return gone < 0;
     make_end(t, gone, &why, &end);
-    int rc = cw_journal_add(h->journal, CW_JOURNAL_EXIT, t->id, t->attempt, end.data, end.len);
-    return rc < 0 ? cw_fail_errno(err, rc, "journal of a dead shepherd") : 0;
+    int rc = add(h, CW_JOURNAL_EXIT, t, &end, err);
+    return rc < 0 ? rc : gone < 0;
 }
 
 int cw_reclaim(struct cw_herd *h, const char *path, struct cw_error *err)
 {
     struct cw_list list;
     cw_list_init(&list);
-    int rc = cw_journal_load(path, &list, err);
+    int left = 0, rc = cw_journal_load(path, &list, err);
     cw_list_each(l, &list) {
         const struct cw_journal_task *t = cw_list_entry(l, struct cw_journal_task, link);
-        if (rc == 0 && !t->forgotten)
-            rc = reclaim_task(h, t, err);
+        if (rc < 0 || t->forgotten)
+            continue;
+        rc = reclaim_task(h, t, err);
+        left |= rc > 0;
     }
     cw_journal_tasks_destroy(&list);
-    return rc;
+    return rc < 0 ? rc : left;
 }

@@ -4,5 +4,7 @@
  * Test: shepherd_test.c. */
 #include "shepherd/task.h"
 
-/* h->journal is that journal, path its file. 0 when every unfinished task has an end now. */
+/* h->journal is that journal, path its file. 0: every task has an end and no box is left. 1: every task has
+ * an end, but some box would not go; try again later. */
+#define CW_RECLAIM_EXIT_LEFT 3 /* exit code of the program for 1 */
 int cw_reclaim(struct cw_herd *h, const char *path, struct cw_error *err);

@@ -413,5 +413,5 @@ int main(int argc, char **argv)
     if (rc < 0)
         return refuse(&s, &err);
     fini(&s);
-    return 0;
+    return rc > 0 ? CW_RECLAIM_EXIT_LEFT : 0;
 }

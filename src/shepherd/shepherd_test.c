@@ -184,6 +184,7 @@ static struct job job(const char *first, ...)
     j.start.job_id = j.key.id;
     j.start.kill_grace_ms = 200;
     j.start.isolation = (char *)(uintptr_t) "none";
+    j.start.cluster = (char *)(uintptr_t) "crun";
     j.owner.uid = j.owner.gid = F.uid;
     j.start.has_allow_root = j.start.allow_root = 1;
     j.spec.workdir = F.dir;
