@@ -34,6 +34,7 @@ struct link {
     char name[64];               /* proven by the credential */
     struct cw_node *node;        /* NULL until HELLO was understood */
     bool dirty;                  /* on the list of links to flush */
+    bool broken;                 /* a record could not be queued: starts anew, HELLO settles it */
     struct cw_list on_dirty, on_all;
     struct ack_later *ack;       /* of generation ack_generation */
     uint64_t ack_generation;
@@ -327,7 +328,10 @@ void cw_nodelinks_flush(struct cw_nodelinks *k)
         struct link *l = cw_list_entry(k->dirty.next, struct link, on_dirty);
         cw_list_remove(&l->on_dirty);
         l->dirty = false;
-        cw_session_flush(l->session, now);
+        if (l->broken)
+            link_destroy(l); /* its next frame is refused, and it says HELLO */
+        else
+            cw_session_flush(l->session, now);
     }
 }
 
@@ -345,8 +349,10 @@ static void push(struct cw_ctld *c, struct cw_node *n, const Cw__NodeRecordMsg *
         return;
     uint64_t seq;
     int rc = cw_session_push(l->session, m, &seq);
-    if (rc < 0)
+    if (rc < 0) {
         cw_log_warn("node %s: cannot queue a record: %s", n->name, strerror(-rc));
+        l->broken = true;
+    }
     link_touch(l);
 }
 
