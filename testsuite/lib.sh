@@ -8,6 +8,7 @@
 #   must_fail CODE PATTERN CMD ...   one result: exit code CODE and a message that matches, one line
 #   skip_all REASON            the whole file needs what this machine lacks
 #   skip N REASON              N results need what this machine lacks
+#   wait_gone SECONDS PID      until that process has ended
 #   wait_for SECONDS CMD ...   repeats CMD until it succeeds (woken by time, with a deadline)
 #   when_finished CMD          runs CMD at the end, in reverse order
 #   instance_start [CONFLINE ...]    a private instance (real cores of this machine)
@@ -99,6 +100,9 @@ wait_for() {
         perl -e 'select undef, undef, undef, 0.02'
     done
 }
+# A process that only waits to be reaped is gone too: its memory, locks and sockets are.
+gone() { [ -z "$(readlink "/proc/$1/exe" 2>/dev/null)" ]; }
+wait_gone() { wait_for "$1" gone "$2"; } # SECONDS PID
 when_finished() { t_finish="$1; $t_finish"; }
 
 t_end_of_test() {
@@ -128,7 +132,7 @@ daemon_pid() { cat "$(t_pidfile "$@")"; }
 daemon_kill9() {
     t_pid=$(daemon_pid "$@")
     kill -9 "$t_pid" 2>/dev/null
-    timeout 20 tail --pid="$t_pid" -f /dev/null
+    wait_gone 20 "$t_pid"
 }
 # All processes below this test's folder: daemons and shepherds, by the ids in their own files.
 t_stop_all() {

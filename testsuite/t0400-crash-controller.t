@@ -9,7 +9,7 @@ cd "$T" || exit 1
 # As a service manager would: whenever the controller is gone, start it again. Ends with the file "watch".
 watch_controller() {
     while [ -e "$T/watch" ]; do
-        timeout 1 tail --pid="$(daemon_pid crunctld 2>/dev/null || echo 0)" -f /dev/null 2>/dev/null && echo died >>"$T/deaths"
+        wait_gone 1 "$(daemon_pid crunctld 2>/dev/null || echo 0)" && echo died >>"$T/deaths"
         [ -e "$T/watch" ] && crun-start --dir="$H" --node=n1 >/dev/null 2>&1
     done
 }

@@ -13,8 +13,7 @@ for p in $node_points; do
     : >"ran-$p"
     pid=$(daemon_pid crund n1)
     id=$(submit -a 0-3 -o /dev/null -- sh -c "echo \$CRUN_ARRAY_TASK_ID >>'ran-$p'; exit 5")
-    timeout 20 tail --pid="$pid" -f /dev/null
-    ok "$p: the point was reached" test ! -d "/proc/$pid"
+    ok "$p: the point was reached" wait_gone 20 "$pid"
     crun-start --dir="$H" --node=n1 >/dev/null 2>&1
     timeout 60 crun-wait "$id"
     is "$p: the exit code survives" "$?" 5

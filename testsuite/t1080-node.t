@@ -30,4 +30,8 @@ like "crun-why of the next: its place" "$(crun-why "$c")" '1 job|ahead|behind'
 is "JSON for programs" "$(crun-why --json "$b" | jq -r '.schema, (.jobs[0].why | length > 0)' | tr '\n' ' ')" "crun/why/1 true "
 echo go >gate
 ok "then they run" crun-wait "$a" "$b" "$c"
-ok "shutdown stops the controller cleanly" sh -c 'crun-ctl shutdown && timeout 20 tail --pid="$0" -f /dev/null' "$(daemon_pid crunctld)"
+shut_down() {
+    pid=$(daemon_pid crunctld)
+    crun-ctl shutdown && wait_gone 20 "$pid"
+}
+ok "shutdown stops the controller cleanly" shut_down
