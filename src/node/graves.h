@@ -1,7 +1,7 @@
 #pragma once
 /* Dead shepherds: their journals say what they carried. A helper (`crun-shepherd --reclaim`) kills what is
  * left and writes an end for each task into the journal; then each end is reported, and when the
- * controller has all of them the files go. Test: node_test.c. */
+ * controller has all of them the files go. Test: testsuite/t0402. */
 #include "node/node.h"
 #include "shepherd/journal.h"
 

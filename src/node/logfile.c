@@ -179,5 +179,6 @@ int cw_logfile_read(struct cw_logfile *f, uint64_t offset, bool from_end, size_t
     if (n < 0)
         return -errno;
     out->len += (size_t)n;
+    out->data[out->len] = '\0';
     return 0;
 }

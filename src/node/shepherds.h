@@ -1,7 +1,7 @@
 #pragma once
 /* The shepherds of this node: found again by their sockets in DIR/shep, started when needed, and one
  * link to each. The daemon's own death costs nothing: a shepherd goes on and is found by the next.
- * Test: node_test.c. */
+ * Test: testsuite/t0401, t0402. */
 #include "base/buf.h"
 #include "base/list.h"
 #include "node/node.h"

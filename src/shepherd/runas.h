@@ -1,7 +1,7 @@
 #pragma once
 /* Who a task runs as: numeric ids, name, home, shell and supplementary groups, looked up once per user
  * for some seconds (a name service may be slow); and the switch that makes file calls act as that user
- * in a single-threaded process. An unknown uid works with its numbers alone. Test: runas_test.c. */
+ * in a single-threaded process. An unknown uid works with its numbers alone. Test: shepherd_test.c. */
 #include <sys/types.h>
 
 #include "base/error.h"

@@ -2,7 +2,7 @@
 /* Makes the process of a task: clone(CLONE_VM | CLONE_VFORK) on a private stack, so nothing of the
  * shepherd is copied, however large it grows; the child does only system calls (and the isolation
  * plugin's enter), and tells its failure through the shared memory. The caller is suspended until the
- * exec. Single-threaded callers only. Test: spawn_test.c. */
+ * exec. Single-threaded callers only. Test: shepherd_test.c. */
 #include <sched.h>
 #include <stdbool.h>
 #include <sys/resource.h>

@@ -1,6 +1,6 @@
 #pragma once
 /* The set-up of a task as a list of steps, undone backwards when one fails. Order: what can be the
- * user's mistake comes before what costs the node. Test: shepherd_test.c. */
+ * user's mistake comes before what costs the node. Test: herd_test.c. */
 #include "shepherd/task.h"
 
 /* Runs all steps; afterwards the process lives and t->pid is set. On failure everything is undone and
