@@ -46,7 +46,8 @@ bool cw_answer_if_failing(struct cw_ctld *c, struct cw_rpc_call *call)
     char text[CW_ERROR_MAX];
     if (!cw_turn_failing(c->turn, &err))
         return false;
-    snprintf(text, sizeof text, "nothing can be changed now, the state cannot be stored: %.400s", err.text);
+    snprintf(text, sizeof text, "nothing can be changed now, the state cannot be stored: %.400s",
+             err.text);
     cw_rpc_reply_failure(call, -EAGAIN, text, true);
     return true;
 }

@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 
-/* Forks; the parent waits until the child says ready or dies, and exits with 0 or 1. Returns in the child,
- * in a session of its own, with standard input from /dev/null. Before any thread is made. */
+/* Forks; the parent waits until the child says ready or dies, and exits with 0 or 1. Returns in the
+ * child, in a session of its own, with standard input from /dev/null. Before any thread is made. */
 int cw_background_enter(struct cw_error *err);
 /* In the child of cw_background_enter: output goes to this file from now on. */
 int cw_background_log_to(const char *path, struct cw_error *err);

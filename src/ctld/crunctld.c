@@ -1,6 +1,7 @@
-/* crunctld: the controller. Reads the configuration, takes the state directory, loads what is there, opens
- * its sockets, and then decides, stores, acts and answers, one turn of the loop after the other
- * (doc/ARCHITECTURE.md). This file is the order of things: coming up, one turn, going down. */
+/* crunctld: the controller. Reads the configuration, takes the state directory, loads what is
+ * there, opens its sockets, and then decides, stores, acts and answers, one turn of the loop after
+ * the other (doc/ARCHITECTURE.md). This file is the order of things: coming up, one turn, going
+ * down. */
 #include "config.h"
 
 #include <getopt.h>
@@ -37,19 +38,26 @@
 
 #define STOP_MS 20000u
 
-struct args { const char *conf; bool check, daemonize, verbose; };
+struct args {
+    const char *conf;
+    bool check, daemonize, verbose;
+};
 
 static void usage(FILE *to)
 {
     fputs("Usage: crunctld [-c FILE] [-t] [-f] [--daemonize] [-v]\n"
           "The controller of crun-wlm.\n\n"
-          "  -c, --config=FILE  configuration (default: $CRUN_CONF, ~/.crun-wlm/crun.conf, " CW_SYSCONFDIR "/crun-wlm/crun.conf)\n"
-          "  -t, --test         check the configuration, print every value with its origin, and exit\n"
+          "  -c, --config=FILE  configuration (default: $CRUN_CONF, "
+          "~/.crun-wlm/crun.conf, " CW_SYSCONFDIR "/crun-wlm/crun.conf)\n"
+          "  -t, --test         check the configuration, print every value with its origin, and "
+          "exit\n"
           "  -f, --foreground   stay in the foreground (the default)\n"
-          "      --daemonize    go into the background once ready; the log goes to RUN_DIR/crunctld.log\n"
+          "      --daemonize    go into the background once ready; the log goes to "
+          "RUN_DIR/crunctld.log\n"
           "  -v, --verbose      log debug messages\n"
           "  -V, --version\n"
-          "  -h, --help\n", to);
+          "  -h, --help\n",
+          to);
 }
 
 static int die(const struct cw_error *err)
@@ -62,8 +70,9 @@ static int die(const struct cw_error *err)
 static int parse_args(int argc, char **argv, struct args *a)
 {
     static const struct option longs[] = {
-        {"config", required_argument, NULL, 'c'}, {"test", no_argument, NULL, 't'}, {"foreground", no_argument, NULL, 'f'},
-        {"daemonize", no_argument, NULL, 'd'},    {"verbose", no_argument, NULL, 'v'}, {"version", no_argument, NULL, 'V'},
+        {"config", required_argument, NULL, 'c'}, {"test", no_argument, NULL, 't'},
+        {"foreground", no_argument, NULL, 'f'},   {"daemonize", no_argument, NULL, 'd'},
+        {"verbose", no_argument, NULL, 'v'},      {"version", no_argument, NULL, 'V'},
         {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
     };
     int o;
@@ -86,7 +95,7 @@ static int parse_args(int argc, char **argv, struct args *a)
     return -1;
 }
 
-/* ---- coming up ---------------------------------------------------------------------------------------- */
+/* ---- coming up ------------------------------------------------------------------------------ */
 
 static void raise_limits(void)
 {
@@ -136,7 +145,9 @@ static int load_plugins(struct cw_ctld *c, struct cw_error *err)
         rc = cw_plug_load_configured(c->plugins, families, plugin_warning, NULL, err);
     if (rc < 0)
         return rc;
-    c->policy = (struct cw_pass_policy){.ops = CW_PLUG_OPS(sched, sched), .ctx = cw_plug_ctx(sched), .caps = cw_plug_desc(sched)->caps};
+    c->policy = (struct cw_pass_policy){.ops = CW_PLUG_OPS(sched, sched),
+                                        .ctx = cw_plug_ctx(sched),
+                                        .caps = cw_plug_desc(sched)->caps};
     return 0;
 }
 
@@ -190,9 +201,10 @@ static int come_up(struct cw_ctld *c, struct cw_error *err)
     return 0;
 }
 
-/* ---- one turn ----------------------------------------------------------------------------------------------- */
+/* ---- one turn ------------------------------------------------------------------------------- */
 
-/* Decide, store, act, answer. What an answered turn decided in its turn (a cycle, say) goes round again. */
+/* Decide, store, act, answer. What an answered turn decided in its turn (a cycle, say) goes round
+ * again. */
 static void end_of_turn(void *arg)
 {
     struct cw_ctld *c = arg;
@@ -206,14 +218,15 @@ static void end_of_turn(void *arg)
         cw_loop_stop(c->loop);
 }
 
-/* ---- going down --------------------------------------------------------------------------------------------- */
+/* ---- going down ----------------------------------------------------------------------------- */
 
 static void on_stop_late(void *arg)
 {
     struct cw_ctld *c = arg;
     struct cw_error err = {0};
-    cw_log_error("stop: the last changes could not be stored in %u s%s%s; nothing of them was acknowledged", STOP_MS / 1000,
-                 cw_turn_failing(c->turn, &err) ? ": " : "", err.text);
+    cw_log_error(
+        "stop: the last changes could not be stored in %u s%s%s; nothing of them was acknowledged",
+        STOP_MS / 1000, cw_turn_failing(c->turn, &err) ? ": " : "", err.text);
     _exit(1);
 }
 
@@ -251,7 +264,7 @@ static void go_down(struct cw_ctld *c)
     sodium_memzero(c->cluster_key, sizeof c->cluster_key);
 }
 
-/* ---- story ---------------------------------------------------------------------------------------------------- */
+/* ---- story ---------------------------------------------------------------------------------- */
 
 static int load_conf(const struct args *a, struct cw_conf **ret, struct cw_error *err)
 {
@@ -285,7 +298,8 @@ static int run(struct cw_ctld *c, const struct args *a, struct cw_error *err)
         rc = cw_background_log_to(log_path, err);
     if (rc < 0)
         return rc;
-    cw_log_info("ready: version %s, pid %d, commands at %s, nodes at %s", PACKAGE_VERSION, (int)getpid(), c->conf->client_listen, c->conf->node_listen);
+    cw_log_info("ready: version %s, pid %d, commands at %s, nodes at %s", PACKAGE_VERSION,
+                (int)getpid(), c->conf->client_listen, c->conf->node_listen);
     cw_background_ready();
     cw_loop_run(c->loop);
     unlink(pid_path);

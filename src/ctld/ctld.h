@@ -1,8 +1,8 @@
 #pragma once
 /* What the files of this folder share: the parts of one running controller. Each part is opaque and
- * has its own header; this struct only holds them together. Everything runs on the loop thread; only
- * turn.c, users.c and req_ctl.c hand work to workers, which then touch nothing of this struct but the
- * store. crunctld.c fills it in order and takes it down backwards. */
+ * has its own header; this struct only holds them together. Everything runs on the loop thread;
+ * only turn.c, users.c and req_ctl.c hand work to workers, which then touch nothing of this struct
+ * but the store. crunctld.c fills it in order and takes it down backwards. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -21,10 +21,10 @@ struct cw_ctld {
     struct cw_plug_registry *plugins;
     struct cw_plug *auth;
     struct cw_pass_policy policy;
-    struct cw_keypair key;        /* of the controller */
+    struct cw_keypair key; /* of the controller */
     uint8_t cluster_key[32];
-    int64_t start_ns;             /* real time; also the epoch of our frames */
-    uint32_t owner_uid;           /* owner of the instance directory: always an admin */
+    int64_t start_ns;   /* real time; also the epoch of our frames */
+    uint32_t owner_uid; /* owner of the instance directory: always an admin */
     uint32_t *admin_uids;
     size_t n_admin_uids;
 
@@ -44,9 +44,9 @@ struct cw_ctld {
     struct cw_rpc_server *clients, *nodes;
 
     struct cw_loop_timer *stop_timer;
-    unsigned busy;                /* works and posted steps under way that will come back */
-    bool stopping;                /* no new requests; leave once everything is stored */
-    uint64_t n_quarantined;       /* rows that recovery could not read */
+    unsigned busy;          /* works and posted steps under way that will come back */
+    bool stopping;          /* no new requests; leave once everything is stored */
+    uint64_t n_quarantined; /* rows that recovery could not read */
 };
 
 /* Begins a clean stop: open batches are stored and answered first. Callable more than once. */

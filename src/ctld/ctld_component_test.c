@@ -1,5 +1,5 @@
-/* The real crunctld with a scripted node and clients: what is acknowledged survives SIGKILL at every named
- * point, and nothing runs twice. */
+/* The real crunctld with a scripted node and clients: what is acknowledged survives SIGKILL at
+ * every named point, and nothing runs twice. */
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -34,7 +34,8 @@ static void *submit_all(void *arg)
     return NULL;
 }
 
-static int ask_ids(struct rig *r, enum cw_kind kind, const ProtobufCMessage *m, uint32_t ms, struct cw_arena *a, ProtobufCMessage **ret)
+static int ask_ids(struct rig *r, enum cw_kind kind, const ProtobufCMessage *m, uint32_t ms,
+                   struct cw_arena *a, ProtobufCMessage **ret)
 {
     struct cw_error err;
     int rc;
@@ -47,7 +48,13 @@ static int ask_ids(struct rig *r, enum cw_kind kind, const ProtobufCMessage *m, 
     return rc;
 }
 
-struct waiting { struct rig *rig; const uint64_t *ids; size_t n; volatile bool done; bool all_completed; };
+struct waiting {
+    struct rig *rig;
+    const uint64_t *ids;
+    size_t n;
+    volatile bool done;
+    bool all_completed;
+};
 
 static void *wait_all(void *arg)
 {
@@ -130,8 +137,12 @@ static void die_at(const char *fault)
     rig_destroy(r);
 }
 
-#define POINT_TEST(name, fault) \
-    static void a_kill_at_##name##_loses_nothing_and_runs_nothing_twice(void **state) { (void)state; die_at(fault); }
+#define POINT_TEST(name, fault)                                                                    \
+    static void a_kill_at_##name##_loses_nothing_and_runs_nothing_twice(void **state)              \
+    {                                                                                              \
+        (void)state;                                                                               \
+        die_at(fault);                                                                             \
+    }
 POINT_TEST(before_commit, "turn.before-commit:kill=2")
 POINT_TEST(after_commit, "turn.after-commit:kill=2")
 POINT_TEST(before_reply, "turn.before-reply:kill=2")

@@ -2,6 +2,7 @@
 #include "ctld/ctldrig_test.h"
 
 #include <fcntl.h>
+#include <ftw.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -27,7 +28,11 @@
 
 #define TASKS_MAX 20000
 
-struct task { uint64_t id, end_seq; uint32_t attempt; bool forgotten; };
+struct task {
+    uint64_t id, end_seq;
+    uint32_t attempt;
+    bool forgotten;
+};
 struct rig {
     char dir[64], conf_path[128];
     struct cw_conf *conf;
@@ -50,6 +55,12 @@ static void write_text(const char *path, const char *text)
     assert_int_equal(cw_file_write_atomic(path, text, strlen(text), 0600, NULL), 0);
 }
 
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st, (void)type, (void)ftw;
+    return remove(path);
+}
+
 struct rig *rig_create(void)
 {
     struct cw_error err;
@@ -58,10 +69,11 @@ struct rig *rig_create(void)
     pthread_mutex_init(&r->auth_lock, NULL);
     assert_true(sodium_init() >= 0);
     setenv("CRUN_PLUGIN_PATH", CW_TEST_PLUGINS, 1);
-    strcpy(r->dir, "/tmp/ctldrig.XXXXXX"); /* short: socket paths have 107 bytes */
+    snprintf(r->dir, sizeof r->dir, "/tmp/ctldrig.XXXXXX"); /* short: socket paths have 107 bytes */
     assert_non_null(mkdtemp(r->dir));
     snprintf(r->conf_path, sizeof r->conf_path, "%s/crun.conf", r->dir);
-    write_text(r->conf_path, "cluster = \"rig\"\nallow_root_jobs = true\nheartbeat = 500ms\nnode_lost = 3s\n");
+    write_text(r->conf_path,
+               "cluster = \"rig\"\nallow_root_jobs = true\nheartbeat = 500ms\nnode_lost = 3s\n");
     if (cw_conf_load(r->conf_path, &r->conf, &err) < 0)
         fail_msg("%s", err.text);
     return r;
@@ -75,8 +87,7 @@ void rig_destroy(struct rig *r)
     cw_nnsock_close(r->sock);
     cw_plug_registry_destroy(r->plugins);
     cw_conf_destroy(r->conf);
-    cw_autofree char *command = cw_xasprintf("rm -r %s", r->dir);
-    assert_int_equal(system(command), 0);
+    assert_int_equal(nftw(r->dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS), 0);
     free(r->tasks);
     free(r);
 }
@@ -138,7 +149,7 @@ int rig_stop(struct rig *r)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* ---- the node ------------------------------------------------------------------------------------------- */
+/* ---- the node ------------------------------------------------------------------------------- */
 
 static struct task *task_find(struct rig *r, uint64_t id, uint32_t attempt)
 {
@@ -266,7 +277,12 @@ static void on_silent(void *arg)
     cw_nnsock_reconnect(((struct rig *)arg)->sock);
 }
 
-static const struct cw_session_ops node_ops = {.send = on_send, .record = on_record, .acked = on_acked, .hello = on_hello, .welcome_arrived = on_welcome, .silent = on_silent};
+static const struct cw_session_ops node_ops = {.send = on_send,
+                                               .record = on_record,
+                                               .acked = on_acked,
+                                               .hello = on_hello,
+                                               .welcome_arrived = on_welcome,
+                                               .silent = on_silent};
 
 void rig_node_join(struct rig *r, const char *name)
 {
@@ -279,7 +295,10 @@ void rig_node_join(struct rig *r, const char *name)
         fail_msg("%s", err.text);
     assert_int_equal(cw_channel_initiate(pub, &r->channel), 0);
     pthread_mutex_lock(&r->auth_lock);
-    assert_int_equal(CW_PLUG_OPS(auth, r->auth)->node_credential(cw_plug_ctx(r->auth), name, r->channel.eph_pub, cred, sizeof cred, &len, &perr), 0);
+    assert_int_equal(CW_PLUG_OPS(auth, r->auth)
+                         ->node_credential(cw_plug_ctx(r->auth), name, r->channel.eph_pub, cred,
+                                           sizeof cred, &len, &perr),
+                     0);
     pthread_mutex_unlock(&r->auth_lock);
     assert_int_equal(cw_nnsock_connect(r->conf->node_connect, &r->sock, NULL), 0);
     r->session = cw_session_create_node(&r->channel, cred, len, 1, 500, &node_ops, r);
@@ -318,19 +337,22 @@ void rig_node(struct rig *r, uint32_t ms, const volatile bool *until)
     }
 }
 
-/* ---- clients --------------------------------------------------------------------------------------------- */
+/* ---- clients -------------------------------------------------------------------------------- */
 
-static int credential(const uint8_t bind[32], uint8_t *buf, size_t cap, size_t *ret_len, void *arg, struct cw_error *err)
+static int credential(const uint8_t bind[32], uint8_t *buf, size_t cap, size_t *ret_len, void *arg,
+                      struct cw_error *err)
 {
     struct rig *r = arg;
     struct cw_plugin_err perr = {{0}};
     pthread_mutex_lock(&r->auth_lock);
-    int rc = CW_PLUG_OPS(auth, r->auth)->credential(cw_plug_ctx(r->auth), bind, buf, cap, ret_len, &perr);
+    int rc = CW_PLUG_OPS(auth, r->auth)
+                 ->credential(cw_plug_ctx(r->auth), bind, buf, cap, ret_len, &perr);
     pthread_mutex_unlock(&r->auth_lock);
     return rc < 0 ? cw_fail(err, rc, "%s", perr.text) : 0;
 }
 
-int rig_call(struct rig *r, enum cw_kind kind, const ProtobufCMessage *m, uint32_t timeout_ms, struct cw_arena *a, ProtobufCMessage **ret, struct cw_error *err)
+int rig_call(struct rig *r, enum cw_kind kind, const ProtobufCMessage *m, uint32_t timeout_ms,
+             struct cw_arena *a, ProtobufCMessage **ret, struct cw_error *err)
 {
     uint8_t pub[32];
     struct cw_rpc_client *c;

@@ -1,5 +1,5 @@
-/* deadline.c: wakes up when the nearest deadline passes. Deadlines are real times, so the timer never
- * sleeps longer than LOOK_AGAIN_MS: a clock that was set does not make it oversleep. */
+/* deadline.c: wakes up when the nearest deadline passes. Deadlines are real times, so the timer
+ * never sleeps longer than LOOK_AGAIN_MS: a clock that was set does not make it oversleep. */
 #include "ctld/deadline.h"
 
 #include "base/clock.h"

@@ -1,4 +1,5 @@
-/* diskguard.c: looks at statvfs when somebody asks, once per turn of the loop (one system call). Tested by the component test. */
+/* diskguard.c: looks at statvfs when somebody asks, once per turn of the loop (one system call).
+ * Tested by the component test. */
 #include "ctld/diskguard.h"
 
 #include <stdio.h>
@@ -40,8 +41,10 @@ static void look(struct cw_diskguard *d)
     bool low = bytes < d->c->conf->disk_reserve_bytes;
     if (low != d->low) {
         if (low)
-            cw_log_warn("state directory %s: %llu bytes free, below the reserve of %llu: no new jobs are accepted", d->c->conf->state_dir,
-                        (unsigned long long)bytes, (unsigned long long)d->c->conf->disk_reserve_bytes);
+            cw_log_warn("state directory %s: %llu bytes free, below the reserve of %llu: no new "
+                        "jobs are accepted",
+                        d->c->conf->state_dir, (unsigned long long)bytes,
+                        (unsigned long long)d->c->conf->disk_reserve_bytes);
         else
             cw_log_info("state directory %s: room again, jobs are accepted", d->c->conf->state_dir);
     }
@@ -61,10 +64,15 @@ int cw_diskguard_check(struct cw_diskguard *d, struct cw_error *err)
     char have[32], want[32];
     look(d);
     if (d->low)
-        return cw_fail(err, -ENOSPC, "state directory %s: %s free, below the reserve of %s: no new jobs are accepted", d->c->conf->state_dir,
-                       mib(d->free_bytes, have, sizeof have), mib(d->c->conf->disk_reserve_bytes, want, sizeof want));
+        return cw_fail(
+            err, -ENOSPC,
+            "state directory %s: %s free, below the reserve of %s: no new jobs are accepted",
+            d->c->conf->state_dir, mib(d->free_bytes, have, sizeof have),
+            mib(d->c->conf->disk_reserve_bytes, want, sizeof want));
     if (cw_turn_failing(d->c->turn, &last))
-        return cw_fail(err, -EAGAIN, "the state cannot be stored now (%.300s): no new jobs are accepted", last.text);
+        return cw_fail(err, -EAGAIN,
+                       "the state cannot be stored now (%.300s): no new jobs are accepted",
+                       last.text);
     return 0;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-/* Keeps room on the state directory's file system: below the reserve no new work is accepted, so that
- * what was accepted can still be finished and recorded. */
+/* Keeps room on the state directory's file system: below the reserve no new work is accepted, so
+ * that what was accepted can still be finished and recorded. */
 #include "base/error.h"
 #include "ctld/ctld.h"
 

@@ -9,11 +9,15 @@
 typedef void (*handler_fn)(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCMessage *m);
 
 /* LOG is served by nodes: no row. */
-static const struct { enum cw_kind kind; handler_fn fn; } handlers[] = {
-    {CW_KIND_PING, cw_req_ping},     {CW_KIND_SUBMIT, cw_req_submit},     {CW_KIND_JOBS, cw_req_jobs},
-    {CW_KIND_WHY, cw_req_why},       {CW_KIND_CANCEL, cw_req_cancel},     {CW_KIND_WAIT, cw_req_wait},
-    {CW_KIND_NODES, cw_req_nodes},   {CW_KIND_NODE_SET, cw_req_node_set}, {CW_KIND_TICKET, cw_req_ticket},
-    {CW_KIND_CTL, cw_req_ctl},
+static const struct {
+    enum cw_kind kind;
+    handler_fn fn;
+} handlers[] = {
+    {CW_KIND_PING, cw_req_ping},     {CW_KIND_SUBMIT, cw_req_submit},
+    {CW_KIND_JOBS, cw_req_jobs},     {CW_KIND_WHY, cw_req_why},
+    {CW_KIND_CANCEL, cw_req_cancel}, {CW_KIND_WAIT, cw_req_wait},
+    {CW_KIND_NODES, cw_req_nodes},   {CW_KIND_NODE_SET, cw_req_node_set},
+    {CW_KIND_TICKET, cw_req_ticket}, {CW_KIND_CTL, cw_req_ctl},
 };
 
 static handler_fn handler_find(enum cw_kind kind)
@@ -24,7 +28,8 @@ static handler_fn handler_find(enum cw_kind kind)
     return NULL;
 }
 
-int cw_dispatch_check(const struct cw_ctld *c, enum cw_kind kind, const struct cw_identity *who, struct cw_error *err)
+int cw_dispatch_check(const struct cw_ctld *c, enum cw_kind kind, const struct cw_identity *who,
+                      struct cw_error *err)
 {
     const struct cw_kind_row *row = cw_kind_find(kind);
     if (row == NULL || handler_find(kind) == NULL)
@@ -40,13 +45,15 @@ int cw_dispatch_check(const struct cw_ctld *c, enum cw_kind kind, const struct c
         return 0;
     case CW_ROLE_NONE:
     case CW_ROLE_NODE:
-    case CW_ROLE_TICKET:
-        break;
+    case CW_ROLE_TICKET: break;
     }
     return cw_fail(err, -EACCES, "request %s: not allowed", row->name);
 }
 
-struct waiting_call { struct cw_ctld *c; struct cw_rpc_call *call; };
+struct waiting_call {
+    struct cw_ctld *c;
+    struct cw_rpc_call *call;
+};
 
 static void dispatch_decoded(struct cw_ctld *c, struct cw_rpc_call *call)
 {

@@ -1,5 +1,5 @@
-/* doorkeeper.c: one packet in, one packet out, never blocking. A guest that says nothing is shown out after
- * GUEST_MS. Tested by the component test and testsuite/t6000-users.t. */
+/* doorkeeper.c: one packet in, one packet out, never blocking. A guest that says nothing is shown
+ * out after GUEST_MS. Tested by the component test and testsuite/t6000-users.t. */
 #include "ctld/doorkeeper.h"
 
 #include <string.h>
@@ -53,7 +53,9 @@ static void answer(struct guest *g, const uint8_t bind_key[CW_DOOR_REQUEST])
     size_t n = 0;
     int rc = getsockopt(g->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0 ? -errno : 0;
     if (rc == 0)
-        rc = CW_PLUG_OPS(auth, c->auth)->issue(cw_plug_ctx(c->auth), peer.uid, peer.gid, bind_key, out + 1, CW_AUTH_CRED_MAX, &n, &perr);
+        rc = CW_PLUG_OPS(auth, c->auth)
+                 ->issue(cw_plug_ctx(c->auth), peer.uid, peer.gid, bind_key, out + 1,
+                         CW_AUTH_CRED_MAX, &n, &perr);
     out[0] = rc == 0 ? CW_DOOR_OK : CW_DOOR_REFUSED;
     if (rc != 0) {
         const char *text = perr.text[0] != '\0' ? perr.text : strerror(-rc);
@@ -112,7 +114,8 @@ static int listen_at(const char *path, struct cw_error *err)
     struct sockaddr_un sa = {.sun_family = AF_UNIX};
     struct stat st;
     if (strlen(path) >= sizeof sa.sun_path)
-        return cw_fail(err, -ENAMETOOLONG, "door %s: longer than %zu bytes", path, sizeof sa.sun_path - 1);
+        return cw_fail(err, -ENAMETOOLONG, "door %s: longer than %zu bytes", path,
+                       sizeof sa.sun_path - 1);
     strcpy(sa.sun_path, path);
     if (lstat(path, &st) == 0) {
         if (!S_ISSOCK(st.st_mode))
@@ -122,7 +125,8 @@ static int listen_at(const char *path, struct cw_error *err)
     cw_autoclose int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return cw_fail_errno(err, -errno, "door %s", path);
-    if (bind(fd, (struct sockaddr *)&sa, sizeof sa) != 0 || chmod(path, 0666) != 0 || listen(fd, 512) != 0)
+    if (bind(fd, (struct sockaddr *)&sa, sizeof sa) != 0 || chmod(path, 0666) != 0 ||
+        listen(fd, 512) != 0)
         return cw_fail_errno(err, -errno, "door %s", path);
     return cw_steal_fd(fd);
 }
@@ -154,7 +158,7 @@ void cw_door_close(struct cw_door *d)
 {
     if (d == NULL)
         return;
-    cw_list_each_safe(p, &d->guests)
+    cw_list_each_safe (p, &d->guests)
         guest_leave(cw_list_entry(p, struct guest, item));
     cw_loop_io_close(d->io);
     close(d->fd);

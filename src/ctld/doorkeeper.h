@@ -1,6 +1,6 @@
 #pragma once
-/* The door (wire/door.h): where an ordinary user's command gets a credential. SO_PEERCRED says who asks,
- * the auth plugin's `issue` makes the credential. */
+/* The door (wire/door.h): where an ordinary user's command gets a credential. SO_PEERCRED says who
+ * asks, the auth plugin's `issue` makes the credential. */
 #include "base/error.h"
 #include "ctld/ctld.h"
 

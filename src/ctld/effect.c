@@ -1,6 +1,7 @@
-/* effect.c: rows and sends of what the model decided. Runs inside model steps, so it never steps the model
- * and keeps no pointers: rows are packed at once (jobs at the end of the turn or when they leave
- * memory), sends remember (id, attempt) and look again after the commit. Tested by the component test. */
+/* effect.c: rows and sends of what the model decided. Runs inside model steps, so it never steps
+ * the model and keeps no pointers: rows are packed at once (jobs at the end of the turn or when
+ * they leave memory), sends remember (id, attempt) and look again after the commit. Tested by the
+ * component test. */
 #include "ctld/effect.h"
 
 #include <string.h>
@@ -60,7 +61,7 @@ void cw_effects_set_event_seq(struct cw_effects *fx, uint64_t seq)
     fx->event_seq = seq;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------- */
+/* ---- rows ----------------------------------------------------------------------------------- */
 
 static void put_job(struct cw_effects *fx, const struct cw_job *j)
 {
@@ -70,7 +71,8 @@ static void put_job(struct cw_effects *fx, const struct cw_job *j)
     uint8_t head[2] = {CW_ROW_SCHEMA, cw_state_terminal(j->state) ? CW_ROW_FINAL : 0};
     cw_buf_add(&fx->scratch, head, sizeof head);
     cw_job_row(j, &fx->scratch);
-    cw_batch_put(cw_turn_batch(fx->c->turn), CW_TABLE_JOB, key, sizeof key, fx->scratch.data, fx->scratch.len);
+    cw_batch_put(cw_turn_batch(fx->c->turn), CW_TABLE_JOB, key, sizeof key, fx->scratch.data,
+                 fx->scratch.len);
 }
 
 static void put_done(struct cw_effects *fx, int64_t end_ns, uint64_t id, uint32_t attempt)
@@ -85,12 +87,14 @@ static void put_attempt(struct cw_effects *fx, const struct cw_attempt *a)
     uint8_t key[CW_ROW_ATTEMPT_KEY];
     cw_row_attempt_key(key, a->id, a->attempt);
     bool final = cw_state_terminal(a->rec->state) && a->rec->ledger_freed;
-    cw_row_put(cw_turn_batch(fx->c->turn), CW_TABLE_ATTEMPT, key, sizeof key, final ? CW_ROW_FINAL : 0, &a->rec->base);
+    cw_row_put(cw_turn_batch(fx->c->turn), CW_TABLE_ATTEMPT, key, sizeof key,
+               final ? CW_ROW_FINAL : 0, &a->rec->base);
 }
 
 static void put_node(struct cw_effects *fx, const struct cw_node *n)
 {
-    cw_row_put(cw_turn_batch(fx->c->turn), CW_TABLE_NODE, n->rec->name, strlen(n->rec->name), 0, &n->rec->base);
+    cw_row_put(cw_turn_batch(fx->c->turn), CW_TABLE_NODE, n->rec->name, strlen(n->rec->name), 0,
+               &n->rec->base);
 }
 
 static void put_event(struct cw_effects *fx, const struct cw_effect *e)
@@ -126,7 +130,7 @@ static void job_final(struct cw_effects *fx, struct cw_job *j)
     cw_waits_job_final(fx->c->waits, j);
 }
 
-/* ---- sends ------------------------------------------------------------------------------------- */
+/* ---- sends ---------------------------------------------------------------------------------- */
 
 static void send_run(void *arg, bool committed)
 {
@@ -156,7 +160,8 @@ static void send_later(struct cw_effects *fx, const struct cw_effect *e)
     s->node = e->attempt->node->index;
     s->signal = e->signal;
     s->cause = e->cause;
-    uint32_t grace_s = e->attempt->job != NULL ? e->attempt->job->kill_grace_s : fx->c->conf->kill_grace_s;
+    uint32_t grace_s =
+        e->attempt->job != NULL ? e->attempt->job->kill_grace_s : fx->c->conf->kill_grace_s;
     s->grace_ms = grace_s > UINT32_MAX / 1000 ? UINT32_MAX : grace_s * 1000;
     cw_turn_after(fx->c->turn, CW_TURN_EFFECT, send_run, s);
 }
@@ -165,33 +170,21 @@ void cw_effects_on(const struct cw_effect *e, void *arg)
 {
     struct cw_effects *fx = arg;
     switch (e->kind) {
-    case CW_EFFECT_PUT_JOB:
-        cw_idtable_set(fx->changed, e->job->id, e->job);
-        break;
+    case CW_EFFECT_PUT_JOB: cw_idtable_set(fx->changed, e->job->id, e->job); break;
     case CW_EFFECT_PUT_ATTEMPT:
         put_attempt(fx, e->attempt);
         cw_deadline_touch(fx->c->deadline, e->attempt->deadline_ns);
         break;
-    case CW_EFFECT_PUT_NODE:
-        put_node(fx, e->node);
-        break;
-    case CW_EFFECT_EVENT:
-        put_event(fx, e);
-        break;
+    case CW_EFFECT_PUT_NODE: put_node(fx, e->node); break;
+    case CW_EFFECT_EVENT: put_event(fx, e); break;
     case CW_EFFECT_DONE:
         put_done(fx, e->attempt->rec->end_ns, e->attempt->id, e->attempt->attempt);
         break;
     case CW_EFFECT_SEND_START:
     case CW_EFFECT_SEND_KILL:
-    case CW_EFFECT_SEND_SIGNAL:
-        send_later(fx, e);
-        break;
-    case CW_EFFECT_JOB_FINAL:
-        job_final(fx, e->job);
-        break;
-    case CW_EFFECT_RUN_CYCLE:
-        cw_cycle_want(fx->c->cycle);
-        break;
+    case CW_EFFECT_SEND_SIGNAL: send_later(fx, e); break;
+    case CW_EFFECT_JOB_FINAL: job_final(fx, e->job); break;
+    case CW_EFFECT_RUN_CYCLE: cw_cycle_want(fx->c->cycle); break;
     }
 }
 

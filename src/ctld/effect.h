@@ -4,7 +4,7 @@
 
 struct cw_effects;
 struct cw_effects *cw_effects_create(struct cw_ctld *c);
-void cw_effects_destroy(struct cw_effects *fx); /* NULL allowed */
+void cw_effects_destroy(struct cw_effects *fx);          /* NULL allowed */
 void cw_effects_on(const struct cw_effect *e, void *fx); /* a cw_effect_fn */
 /* End of a turn: packs the jobs that changed, each once however often it did. */
 void cw_effects_settle(struct cw_effects *fx);

@@ -1,5 +1,5 @@
-/* instancekey.c: makes or reads the keys. A key that others can read is refused, never repaired: whoever had
- * it may still have it. Tested by the component test. */
+/* instancekey.c: makes or reads the keys. A key that others can read is refused, never repaired:
+ * whoever had it may still have it. Tested by the component test. */
 #include "ctld/instancekey.h"
 
 #include <sodium.h>
@@ -30,14 +30,17 @@ static int cluster_key_load(const char *path, uint8_t ret[32], struct cw_error *
         if (lstat(path, &st) != 0)
             return cw_fail_errno(err, -errno, "cluster key %s", path);
     }
-    if (!S_ISREG(st.st_mode) || (st.st_mode & 077) != 0 || (st.st_uid != geteuid() && st.st_uid != 0))
-        return cw_fail(err, -EACCES, "cluster key %s: it has to be a plain file of mode 0600 that we own", path);
+    if (!S_ISREG(st.st_mode) || (st.st_mode & 077) != 0 ||
+        (st.st_uid != geteuid() && st.st_uid != 0))
+        return cw_fail(err, -EACCES,
+                       "cluster key %s: it has to be a plain file of mode 0600 that we own", path);
     cw_autobuf struct cw_buf b = {0};
     int rc = cw_file_read(path, 33, &b, err);
     if (rc < 0)
         return cw_wrap(err, rc, "cluster key");
     if (b.len != 32)
-        return cw_fail(err, -EINVAL, "cluster key %s: it has %zu bytes, 32 are wanted", path, b.len);
+        return cw_fail(err, -EINVAL, "cluster key %s: it has %zu bytes, 32 are wanted", path,
+                       b.len);
     memcpy(ret, b.data, 32);
     sodium_memzero(b.data, b.len);
     return 0;

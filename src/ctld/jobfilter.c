@@ -15,7 +15,8 @@ int cw_jobfilter_init(struct cw_jobfilter *f, const Cw__JobFilter *msg, struct c
 {
     *f = (struct cw_jobfilter){.msg = msg};
     if (msg->n_ids > CW_JOBFILTER_IDS_MAX)
-        return cw_fail(err, -E2BIG, "%zu job ids in one request, at most %u are allowed", msg->n_ids, CW_JOBFILTER_IDS_MAX);
+        return cw_fail(err, -E2BIG, "%zu job ids in one request, at most %u are allowed",
+                       msg->n_ids, CW_JOBFILTER_IDS_MAX);
     f->sel = cw_xcalloc(msg->n_ids + 1, sizeof *f->sel);
     for (; f->n_sel < msg->n_ids; f->n_sel++) {
         int rc = cw_selector_parse(msg->ids[f->n_sel], &f->sel[f->n_sel], err);
@@ -39,7 +40,8 @@ void cw_jobfilter_fini(struct cw_jobfilter *f)
 
 bool cw_jobfilter_is_empty(const struct cw_jobfilter *f)
 {
-    return f->n_sel == 0 && f->msg->n_states == 0 && f->msg->n_uids == 0 && f->msg->n_names == 0 && f->msg->n_partitions == 0;
+    return f->n_sel == 0 && f->msg->n_states == 0 && f->msg->n_uids == 0 && f->msg->n_names == 0 &&
+           f->msg->n_partitions == 0;
 }
 
 static bool has_text(char *const *v, size_t n, const char *s)
@@ -58,11 +60,14 @@ static bool has_uid(const Cw__JobFilter *m, uint32_t uid)
     return m->n_uids == 0;
 }
 
-bool cw_jobfilter_job(const struct cw_jobfilter *f, const struct cw_jobsrc *s, const char *default_partition)
+bool cw_jobfilter_job(const struct cw_jobfilter *f, const struct cw_jobsrc *s,
+                      const char *default_partition)
 {
     const Cw__JobSpec *spec = s->rec->spec;
-    return has_uid(f->msg, s->rec->owner->uid) && has_text(f->msg->names, f->msg->n_names, spec->name) &&
-           has_text(f->msg->partitions, f->msg->n_partitions, spec->partition != NULL ? spec->partition : default_partition);
+    return has_uid(f->msg, s->rec->owner->uid) &&
+           has_text(f->msg->names, f->msg->n_names, spec->name) &&
+           has_text(f->msg->partitions, f->msg->n_partitions,
+                    spec->partition != NULL ? spec->partition : default_partition);
 }
 
 bool cw_jobfilter_live(const struct cw_jobfilter *f, const struct cw_job *j, const char *partition)
@@ -79,7 +84,8 @@ bool cw_jobfilter_state(const struct cw_jobfilter *f, Cw__State s)
     return f->msg->n_states == 0;
 }
 
-bool cw_jobfilter_ordinals(const struct cw_selector *sel, const struct cw_idset *indices, struct cw_idset *ret)
+bool cw_jobfilter_ordinals(const struct cw_selector *sel, const struct cw_idset *indices,
+                           struct cw_idset *ret)
 {
     if (!sel->has_indices) {
         uint64_t n = cw_idset_count(indices);
@@ -90,8 +96,10 @@ bool cw_jobfilter_ordinals(const struct cw_selector *sel, const struct cw_idset 
     /* Both sets are sorted ranges; an ordinal is the rank of its index. */
     for (size_t i = 0; i < sel->indices.n; i++)
         for (size_t k = 0; k < indices->n; k++) {
-            uint64_t first = sel->indices.r[i].first > indices->r[k].first ? sel->indices.r[i].first : indices->r[k].first;
-            uint64_t last = sel->indices.r[i].last < indices->r[k].last ? sel->indices.r[i].last : indices->r[k].last;
+            uint64_t first = sel->indices.r[i].first > indices->r[k].first ? sel->indices.r[i].first
+                                                                           : indices->r[k].first;
+            uint64_t last = sel->indices.r[i].last < indices->r[k].last ? sel->indices.r[i].last
+                                                                        : indices->r[k].last;
             if (first <= last)
                 cw_idset_add(ret, cw_idset_rank(indices, first), cw_idset_rank(indices, last));
         }

@@ -1,6 +1,6 @@
 #pragma once
-/* Which jobs a request means: JobFilter made ready for matching. Selectors become intervals of ids; the
- * rest is compared with rows. Test: jobfilter_test.c. */
+/* Which jobs a request means: JobFilter made ready for matching. Selectors become intervals of ids;
+ * the rest is compared with rows. Test: jobfilter_test.c. */
 #include "ctld/jobview.h"
 #include "proto/wire.pb-c.h"
 #include "spec/selector.h"
@@ -15,10 +15,13 @@ struct cw_jobfilter {
 int cw_jobfilter_init(struct cw_jobfilter *f, const Cw__JobFilter *msg, struct cw_error *err);
 void cw_jobfilter_fini(struct cw_jobfilter *f);
 /* By what never changes: owner, name, partition. default_partition stands in for an unnamed one. */
-bool cw_jobfilter_job(const struct cw_jobfilter *f, const struct cw_jobsrc *s, const char *default_partition);
-bool cw_jobfilter_live(const struct cw_jobfilter *f, const struct cw_job *j, const char *partition); /* the same, without unpacking */
+bool cw_jobfilter_job(const struct cw_jobfilter *f, const struct cw_jobsrc *s,
+                      const char *default_partition);
+bool cw_jobfilter_live(const struct cw_jobfilter *f, const struct cw_job *j,
+                       const char *partition); /* the same, without unpacking */
 bool cw_jobfilter_state(const struct cw_jobfilter *f, Cw__State s);
 /* Nothing given at all? */
 bool cw_jobfilter_is_empty(const struct cw_jobfilter *f);
 /* Ordinals of array s that this selector names; false: none. Whole array: ret gets all. */
-bool cw_jobfilter_ordinals(const struct cw_selector *sel, const struct cw_idset *indices, struct cw_idset *ret);
+bool cw_jobfilter_ordinals(const struct cw_selector *sel, const struct cw_idset *indices,
+                           struct cw_idset *ret);

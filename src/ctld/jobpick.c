@@ -1,7 +1,8 @@
 /* jobpick.c: from the text of a selector to the job it names. Tested by the component test. */
 #include "ctld/jobpick.h"
 
-static int pick(struct cw_ctld *c, const char *text, const struct cw_selector *sel, struct cw_arena *a, struct cw_jobpick *ret, struct cw_error *err)
+static int pick(struct cw_ctld *c, const char *text, const struct cw_selector *sel,
+                struct cw_arena *a, struct cw_jobpick *ret, struct cw_error *err)
 {
     if (sel->first != sel->last || (sel->has_indices && cw_idset_count(&sel->indices) != 1))
         return cw_fail(err, -EINVAL, "'%s' names more than one job, one is wanted", text);
@@ -18,11 +19,13 @@ static int pick(struct cw_ctld *c, const char *text, const struct cw_selector *s
         ret->is_element = true;
         ret->ordinal = cw_idset_rank(&ret->src.indices, index);
     }
-    ret->element_id = ret->is_element ? cw_jobsrc_element_id(&ret->src, ret->ordinal) : ret->src.rec->id;
+    ret->element_id =
+        ret->is_element ? cw_jobsrc_element_id(&ret->src, ret->ordinal) : ret->src.rec->id;
     return 0;
 }
 
-int cw_jobpick(struct cw_ctld *c, const char *text, struct cw_arena *a, struct cw_jobpick *ret, struct cw_error *err)
+int cw_jobpick(struct cw_ctld *c, const char *text, struct cw_arena *a, struct cw_jobpick *ret,
+               struct cw_error *err)
 {
     struct cw_selector sel = {0};
     *ret = (struct cw_jobpick){0};

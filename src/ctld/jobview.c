@@ -1,6 +1,6 @@
-/* jobview.c: rows for clients. A live job is described from memory (its unchanging part is unpacked into
- * the arena), a finished one from its row; finished elements of an array are looked up by their newest
- * attempt. Test: jobview_test.c. */
+/* jobview.c: rows for clients. A live job is described from memory (its unchanging part is unpacked
+ * into the arena), a finished one from its row; finished elements of an array are looked up by
+ * their newest attempt. Test: jobview_test.c. */
 #include "ctld/jobview.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "proto/walk.h"
 #include "spec/outcome.h"
 
-/* ---- finding ------------------------------------------------------------------------------------- */
+/* ---- finding -------------------------------------------------------------------------------- */
 
 void cw_jobsrc_fini(struct cw_jobsrc *s)
 {
@@ -23,7 +23,8 @@ static void src_counts(struct cw_jobsrc *ret, const struct cw_job *j)
 {
     Cw__JobRecord *r = ret->rec;
     const struct cw_jobarray *v = j->array;
-    r->has_count = r->has_n_completed = r->has_n_failed = r->has_n_cancelled = r->has_worst_exit = true;
+    r->has_count = r->has_n_completed = r->has_n_failed = r->has_n_cancelled = r->has_worst_exit =
+        true;
     r->count = j->count;
     r->n_completed = v->n_completed;
     r->n_failed = v->n_failed;
@@ -58,7 +59,8 @@ static int parse_set(const char *text, uint64_t max, struct cw_idset *ret, struc
     return text == NULL || text[0] == '\0' ? 0 : cw_idset_parse(text, strlen(text), max, ret, err);
 }
 
-int cw_jobview_from_row(const void *val, size_t vlen, struct cw_arena *a, struct cw_jobsrc *ret, struct cw_error *err)
+int cw_jobview_from_row(const void *val, size_t vlen, struct cw_arena *a, struct cw_jobsrc *ret,
+                        struct cw_error *err)
 {
     memset(ret, 0, sizeof *ret);
     ProtobufCMessage *m;
@@ -81,7 +83,11 @@ int cw_jobview_from_row(const void *val, size_t vlen, struct cw_arena *a, struct
     return rc < 0 ? rc : 0;
 }
 
-struct row_copy { struct cw_buf val; uint64_t id; bool found, damaged; };
+struct row_copy {
+    struct cw_buf val;
+    uint64_t id;
+    bool found, damaged;
+};
 
 static bool row_take(const void *key, size_t klen, const void *val, size_t vlen, void *arg)
 {
@@ -102,12 +108,14 @@ static bool row_bad(const void *key, size_t klen, const void *val, size_t vlen, 
     return false;
 }
 
-static int find_stored(struct cw_ctld *c, uint64_t id, struct cw_arena *a, struct cw_jobsrc *ret, struct cw_error *err)
+static int find_stored(struct cw_ctld *c, uint64_t id, struct cw_arena *a, struct cw_jobsrc *ret,
+                       struct cw_error *err)
 {
     struct row_copy r = {0};
     uint8_t key[8];
     cw_store_key_u64(key, id);
-    int rc = cw_store_scan(c->store, CW_TABLE_JOB, key, sizeof key, true, 1, row_take, row_bad, &r, err);
+    int rc =
+        cw_store_scan(c->store, CW_TABLE_JOB, key, sizeof key, true, 1, row_take, row_bad, &r, err);
     if (rc >= 0 && r.damaged)
         rc = cw_fail(err, -EBADMSG, "the record of job %llu is damaged", (unsigned long long)id);
     if (rc >= 0 && !r.found)
@@ -127,7 +135,8 @@ static bool only_stored(const struct cw_ctld *c)
     return cw_turn_failing(c->turn, NULL);
 }
 
-int cw_jobview_find(struct cw_ctld *c, uint64_t id, struct cw_arena *a, struct cw_jobsrc *ret, bool *ret_is_element, uint64_t *ret_ordinal, struct cw_error *err)
+int cw_jobview_find(struct cw_ctld *c, uint64_t id, struct cw_arena *a, struct cw_jobsrc *ret,
+                    bool *ret_is_element, uint64_t *ret_ordinal, struct cw_error *err)
 {
     struct cw_job *j = only_stored(c) ? NULL : cw_model_job(c->model, id);
     int rc = 0;
@@ -152,9 +161,13 @@ uint64_t cw_jobsrc_element_id(const struct cw_jobsrc *s, uint64_t ordinal)
     return s->is_array ? s->rec->id + 1 + ordinal : s->rec->id;
 }
 
-/* ---- attempts ----------------------------------------------------------------------------------- */
+/* ---- attempts ------------------------------------------------------------------------------- */
 
-struct attempt_row { struct cw_arena *a; uint64_t id; Cw__AttemptRecord *rec; };
+struct attempt_row {
+    struct cw_arena *a;
+    uint64_t id;
+    Cw__AttemptRecord *rec;
+};
 
 static bool attempt_take(const void *key, size_t klen, const void *val, size_t vlen, void *arg)
 {
@@ -165,12 +178,14 @@ static bool attempt_take(const void *key, size_t klen, const void *val, size_t v
         return false;
     cw_row_attempt_parse(key, &id, &attempt);
     ProtobufCMessage *m;
-    if (id == r->id && cw_row_unpack(&cw__attempt_record__descriptor, val, vlen, r->a, &m, NULL) == 0)
+    if (id == r->id &&
+        cw_row_unpack(&cw__attempt_record__descriptor, val, vlen, r->a, &m, NULL) == 0)
         r->rec = (Cw__AttemptRecord *)m;
     return false;
 }
 
-int cw_jobview_attempt(struct cw_ctld *c, uint64_t element_id, uint32_t attempt, struct cw_arena *a, Cw__AttemptRecord **ret, struct cw_error *err)
+int cw_jobview_attempt(struct cw_ctld *c, uint64_t element_id, uint32_t attempt, struct cw_arena *a,
+                       Cw__AttemptRecord **ret, struct cw_error *err)
 {
     struct cw_attempt *live = only_stored(c) ? NULL : cw_model_attempt(c->model, element_id);
     if (live != NULL && (attempt == 0 || attempt == live->attempt)) {
@@ -180,16 +195,18 @@ int cw_jobview_attempt(struct cw_ctld *c, uint64_t element_id, uint32_t attempt,
     struct attempt_row r = {a, element_id, NULL};
     uint8_t key[CW_ROW_ATTEMPT_KEY];
     cw_row_attempt_key(key, element_id, attempt == 0 ? UINT32_MAX : attempt);
-    int rc = cw_store_scan(c->store, CW_TABLE_ATTEMPT, key, sizeof key, true, 1, attempt_take, NULL, &r, err);
+    int rc = cw_store_scan(c->store, CW_TABLE_ATTEMPT, key, sizeof key, true, 1, attempt_take, NULL,
+                           &r, err);
     if (rc < 0)
         return rc;
     if (r.rec == NULL || (attempt != 0 && r.rec->attempt != attempt))
-        return cw_fail(err, -ENOENT, "job %llu has no such attempt", (unsigned long long)element_id);
+        return cw_fail(err, -ENOENT, "job %llu has no such attempt",
+                       (unsigned long long)element_id);
     *ret = r.rec;
     return 0;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------ */
+/* ---- rows ----------------------------------------------------------------------------------- */
 
 static Cw__JobInfo *info_create(const struct cw_jobsrc *s, struct cw_arena *a)
 {
@@ -203,7 +220,8 @@ static Cw__JobInfo *info_create(const struct cw_jobsrc *s, struct cw_arena *a)
     return i;
 }
 
-static void info_reason(struct cw_ctld *c, Cw__JobInfo *i, const struct cw_jobsrc *s, struct cw_arena *a)
+static void info_reason(struct cw_ctld *c, Cw__JobInfo *i, const struct cw_jobsrc *s,
+                        struct cw_arena *a)
 {
     if (i->state == CW__STATE__PENDING && only_stored(c))
         i->reason = cw_arena_strdup(a, cw_reason_word(CW_REASON_DISK));
@@ -229,11 +247,13 @@ static void info_exit(Cw__JobInfo *i, const Cw__JobRecord *rec)
     if (!cw_state_terminal(i->state))
         return;
     i->has_exit_status = true;
-    i->exit_status = i->attempt != NULL ? cw_outcome_exit_status_job(i->state, i->attempt) : exit_without_attempt(i, rec);
+    i->exit_status = i->attempt != NULL ? cw_outcome_exit_status_job(i->state, i->attempt)
+                                        : exit_without_attempt(i, rec);
 }
 
 /* Which array indices these ordinals have: walks both sorted sets once. */
-static char *indices_of(const struct cw_idset *indices, const struct cw_idset *ordinals, struct cw_arena *a)
+static char *indices_of(const struct cw_idset *indices, const struct cw_idset *ordinals,
+                        struct cw_arena *a)
 {
     struct cw_idset out = {0};
     uint64_t base = 0;
@@ -243,7 +263,8 @@ static char *indices_of(const struct cw_idset *indices, const struct cw_idset *o
         while (o < ordinals->n && ordinals->r[o].first <= end) {
             uint64_t first = ordinals->r[o].first > base ? ordinals->r[o].first : base;
             uint64_t last = ordinals->r[o].last < end ? ordinals->r[o].last : end;
-            cw_idset_add(&out, indices->r[i].first + (first - base), indices->r[i].first + (last - base));
+            cw_idset_add(&out, indices->r[i].first + (first - base),
+                         indices->r[i].first + (last - base));
             if (ordinals->r[o].last > end)
                 break;
             o++;
@@ -296,14 +317,16 @@ Cw__JobInfo *cw_jobview_info(struct cw_ctld *c, const struct cw_jobsrc *s, struc
         }
         return i;
     }
-    bool waits_first_time = s->live != NULL && i->state == CW__STATE__PENDING && s->live->next_attempt <= 1;
+    bool waits_first_time =
+        s->live != NULL && i->state == CW__STATE__PENDING && s->live->next_attempt <= 1;
     if (!waits_first_time)
         cw_jobview_attempt(c, s->rec->id, 0, a, &i->attempt, NULL);
     info_exit(i, s->rec);
     return i;
 }
 
-Cw__State cw_jobview_element_state(struct cw_ctld *c, const struct cw_jobsrc *s, uint64_t ordinal, bool *ret_known)
+Cw__State cw_jobview_element_state(struct cw_ctld *c, const struct cw_jobsrc *s, uint64_t ordinal,
+                                   bool *ret_known)
 {
     *ret_known = true;
     if (!s->is_array)
@@ -312,7 +335,8 @@ Cw__State cw_jobview_element_state(struct cw_ctld *c, const struct cw_jobsrc *s,
         return CW__STATE__PENDING;
     if (cw_idset_has(&s->cancelled, ordinal))
         return CW__STATE__CANCELLED;
-    struct cw_attempt *at = s->live == NULL ? NULL : cw_model_attempt(c->model, cw_jobsrc_element_id(s, ordinal));
+    struct cw_attempt *at =
+        s->live == NULL ? NULL : cw_model_attempt(c->model, cw_jobsrc_element_id(s, ordinal));
     if (at != NULL)
         return at->requeue ? CW__STATE__PENDING : at->rec->state;
     *ret_known = false;
@@ -329,7 +353,8 @@ static void info_is_element(Cw__JobInfo *i, const struct cw_jobsrc *s, uint64_t 
     cw_idset_nth(&s->indices, ordinal, &i->index);
 }
 
-Cw__JobInfo *cw_jobview_element(struct cw_ctld *c, const struct cw_jobsrc *s, uint64_t ordinal, struct cw_arena *a)
+Cw__JobInfo *cw_jobview_element(struct cw_ctld *c, const struct cw_jobsrc *s, uint64_t ordinal,
+                                struct cw_arena *a)
 {
     if (!s->is_array)
         return cw_jobview_info(c, s, a);
@@ -350,7 +375,8 @@ Cw__JobInfo *cw_jobview_element(struct cw_ctld *c, const struct cw_jobsrc *s, ui
     return i;
 }
 
-Cw__JobInfo *cw_jobview_with_attempt(struct cw_ctld *c, const struct cw_jobsrc *s, const Cw__AttemptRecord *rec, struct cw_arena *a)
+Cw__JobInfo *cw_jobview_with_attempt(struct cw_ctld *c, const struct cw_jobsrc *s,
+                                     const Cw__AttemptRecord *rec, struct cw_arena *a)
 {
     (void)c;
     Cw__JobInfo *i = info_create(s, a);

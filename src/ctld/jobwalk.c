@@ -1,6 +1,6 @@
-/* jobwalk.c: the walk behind JOBS. A cursor (id, attempt) says which rows are done; a slice looks at
- * SLICE_ROWS stored rows or jobs at most, then lets the loop run. Tested by the component test and the
- * command tests. */
+/* jobwalk.c: the walk behind JOBS. A cursor (id, attempt) says which rows are done; a slice looks
+ * at SLICE_ROWS stored rows or jobs at most, then lets the loop run. Tested by the component test
+ * and the command tests. */
 #include "ctld/jobwalk.h"
 
 #include <string.h>
@@ -30,15 +30,15 @@ struct query {
     Cw__JobsReply *reply;
     size_t limit, bytes;
     bool full, end;
-    bool stored;              /* every slice came from the store, because commits fail */
+    bool stored; /* every slice came from the store, because commits fail */
     const char *default_partition;
-    size_t sel;               /* selector being worked on */
-    uint64_t next;            /* job id (or DONE key id) to look at next */
+    size_t sel;    /* selector being worked on */
+    uint64_t next; /* job id (or DONE key id) to look at next */
     uint64_t after_id;
     uint32_t after_attempt;
-    int64_t next_end_ns;      /* DONE order */
+    int64_t next_end_ns; /* DONE order */
     uint32_t next_attempt;
-    size_t looked;            /* in this slice */
+    size_t looked; /* in this slice */
 };
 
 static bool both(const struct query *q)
@@ -46,7 +46,7 @@ static bool both(const struct query *q)
     return q->filter.n_sel > 0 || q->m->filter->include_finished;
 }
 
-/* ---- rows of one job --------------------------------------------------------------------------------- */
+/* ---- rows of one job ------------------------------------------------------------------------ */
 
 static void add(struct query *q, Cw__JobInfo *row)
 {
@@ -56,7 +56,8 @@ static void add(struct query *q, Cw__JobInfo *row)
         return;
     }
     q->bytes += n + 6;
-    q->reply->jobs[q->reply->n_jobs++] = q->scratch == q->arena ? row : (Cw__JobInfo *)cw_walk_copy(&row->base, q->arena);
+    q->reply->jobs[q->reply->n_jobs++] =
+        q->scratch == q->arena ? row : (Cw__JobInfo *)cw_walk_copy(&row->base, q->arena);
 }
 
 static void add_if(struct query *q, Cw__JobInfo *row)
@@ -65,7 +66,8 @@ static void add_if(struct query *q, Cw__JobInfo *row)
         add(q, row);
 }
 
-static void add_elements(struct query *q, const struct cw_jobsrc *s, const struct cw_idset *ordinals)
+static void add_elements(struct query *q, const struct cw_jobsrc *s,
+                         const struct cw_idset *ordinals)
 {
     for (size_t r = 0; r < ordinals->n && !q->full; r++) {
         uint64_t k = ordinals->r[r].first;
@@ -88,7 +90,7 @@ static void add_collapsed(struct query *q, const struct cw_jobsrc *s)
 {
     struct cw_idset alive = {0};
     if (s->live != NULL)
-        cw_list_each(p, &s->live->attempts) {
+        cw_list_each (p, &s->live->attempts) {
             struct cw_attempt *a = cw_list_entry(p, struct cw_attempt, on_job);
             if (!cw_state_terminal(a->rec->state))
                 cw_idset_add(&alive, a->ordinal, a->ordinal);
@@ -105,7 +107,16 @@ static void add_collapsed(struct query *q, const struct cw_jobsrc *s)
 
 static bool attempt_row(const void *key, size_t klen, const void *val, size_t vlen, void *arg);
 
-struct attempt_walk { struct query *q; const struct cw_jobsrc *s; const struct cw_idset *ordinals; uint32_t only; uint64_t last_id; uint64_t n; bool more; uint8_t next[CW_ROW_ATTEMPT_KEY]; };
+struct attempt_walk {
+    struct query *q;
+    const struct cw_jobsrc *s;
+    const struct cw_idset *ordinals;
+    uint32_t only;
+    uint64_t last_id;
+    uint64_t n;
+    bool more;
+    uint8_t next[CW_ROW_ATTEMPT_KEY];
+};
 
 static bool attempt_row(const void *key, size_t klen, const void *val, size_t vlen, void *arg)
 {
@@ -120,7 +131,8 @@ static bool attempt_row(const void *key, size_t klen, const void *val, size_t vl
         return false;
     if (id < q->after_id || (id == q->after_id && attempt <= q->after_attempt))
         return true;
-    if (w->s->is_array && (id == w->s->rec->id || !cw_idset_has(w->ordinals, id - w->s->rec->id - 1)))
+    if (w->s->is_array &&
+        (id == w->s->rec->id || !cw_idset_has(w->ordinals, id - w->s->rec->id - 1)))
         return true;
     if (w->only != 0 && attempt != w->only)
         return true;
@@ -137,18 +149,22 @@ static bool attempt_row(const void *key, size_t klen, const void *val, size_t vl
     return !q->full;
 }
 
-static void add_attempts(struct query *q, const struct cw_jobsrc *s, const struct cw_idset *ordinals, uint32_t only)
+static void add_attempts(struct query *q, const struct cw_jobsrc *s,
+                         const struct cw_idset *ordinals, uint32_t only)
 {
     uint64_t first = s->rec->id, last = s->rec->id + (s->is_array ? s->count : 0);
     struct attempt_walk w = {.q = q, .s = s, .ordinals = ordinals, .only = only, .last_id = last};
     uint8_t key[CW_ROW_ATTEMPT_KEY];
     cw_row_attempt_key(key, first > q->after_id ? first : q->after_id, 0);
-    cw_store_scan(q->c->store, CW_TABLE_ATTEMPT, key, sizeof key, false, 0, attempt_row, NULL, &w, NULL);
-    if (w.n == 0 && !q->full && only == 0 && cw_state_terminal(s->rec->state) && s->rec->id > q->after_id)
+    cw_store_scan(q->c->store, CW_TABLE_ATTEMPT, key, sizeof key, false, 0, attempt_row, NULL, &w,
+                  NULL);
+    if (w.n == 0 && !q->full && only == 0 && cw_state_terminal(s->rec->state) &&
+        s->rec->id > q->after_id)
         add_if(q, cw_jobview_info(q->c, s, q->scratch)); /* ended without ever starting */
 }
 
-static void add_job(struct query *q, const struct cw_jobsrc *s, const struct cw_selector *sel, bool is_element, uint64_t ordinal)
+static void add_job(struct query *q, const struct cw_jobsrc *s, const struct cw_selector *sel,
+                    bool is_element, uint64_t ordinal)
 {
     if (!cw_jobfilter_job(&q->filter, s, q->default_partition))
         return;
@@ -173,14 +189,18 @@ static void add_job(struct query *q, const struct cw_jobsrc *s, const struct cw_
     cw_idset_fini(&ordinals);
 }
 
-/* ---- walks ----------------------------------------------------------------------------------------------- */
+/* ---- walks ---------------------------------------------------------------------------------- */
 
 static uint64_t last_id_of(const struct cw_jobsrc *s)
 {
     return s->rec->id + (s->is_array ? s->count : 0);
 }
 
-struct scan { struct query *q; const struct cw_selector *sel; uint64_t last; };
+struct scan {
+    struct query *q;
+    const struct cw_selector *sel;
+    uint64_t last;
+};
 
 /* One stored job; what lives is shown from memory. */
 static bool stored_job(const void *key, size_t klen, const void *val, size_t vlen, void *arg)
@@ -223,7 +243,8 @@ static void slice_stored(struct query *q, const struct cw_selector *sel, uint64_
     cw_store_key_u64(key, q->next);
     q->looked = 0;
     q->end = false;
-    int rc = cw_store_scan(q->c->store, CW_TABLE_JOB, key, sizeof key, false, SLICE_ROWS, stored_job, NULL, &w, NULL);
+    int rc = cw_store_scan(q->c->store, CW_TABLE_JOB, key, sizeof key, false, SLICE_ROWS,
+                           stored_job, NULL, &w, NULL);
     if (rc < 0 || q->looked < SLICE_ROWS)
         q->end = true;
 }
@@ -281,10 +302,12 @@ static bool done_row(const void *key, size_t klen, const void *val, size_t vlen,
     if (cw_jobview_find(q->c, id, q->scratch, &s, NULL, NULL, NULL) == 0) {
         Cw__AttemptRecord *rec = NULL;
         bool wanted = cw_jobfilter_job(&q->filter, &s, q->default_partition);
-        if (wanted && attempt != 0 && cw_jobview_attempt(q->c, id, attempt, q->scratch, &rec, NULL) == 0) {
+        if (wanted && attempt != 0 &&
+            cw_jobview_attempt(q->c, id, attempt, q->scratch, &rec, NULL) == 0) {
             if (cw_jobfilter_state(&q->filter, rec->state))
                 add(q, cw_jobview_with_attempt(q->c, &s, rec, q->scratch));
-        } else if (wanted && attempt == 0 && !s.is_array && cw_jobview_attempt(q->c, id, 0, q->scratch, &rec, NULL) == -ENOENT) {
+        } else if (wanted && attempt == 0 && !s.is_array &&
+                   cw_jobview_attempt(q->c, id, 0, q->scratch, &rec, NULL) == -ENOENT) {
             if (cw_jobfilter_state(&q->filter, s.rec->state))
                 add(q, cw_jobview_info(q->c, &s, q->scratch));
         }
@@ -305,7 +328,8 @@ static void slice_done(struct query *q)
     cw_row_done_key(key, q->next_end_ns, q->next, q->next_attempt);
     q->looked = 0;
     q->end = false;
-    int rc = cw_store_scan(q->c->store, CW_TABLE_DONE, key, sizeof key, false, SLICE_ROWS, done_row, NULL, q, NULL);
+    int rc = cw_store_scan(q->c->store, CW_TABLE_DONE, key, sizeof key, false, SLICE_ROWS, done_row,
+                           NULL, q, NULL);
     if (rc < 0 || q->looked < SLICE_ROWS)
         q->end = true;
 }
@@ -348,7 +372,7 @@ static void slice(struct query *q)
         slice_live(q);
 }
 
-/* ---- life of a query ---------------------------------------------------------------------------------------- */
+/* ---- life of a query ------------------------------------------------------------------------ */
 
 static void query_finish(struct query *q)
 {
@@ -393,7 +417,8 @@ static void query_seek(struct query *q)
             return;
         q->next = q->after_id;
         q->next_attempt = q->after_attempt == UINT32_MAX ? UINT32_MAX : q->after_attempt + 1;
-        if (q->after_attempt != 0 && cw_jobview_attempt(q->c, q->after_id, q->after_attempt, q->scratch, &rec, NULL) == 0) {
+        if (q->after_attempt != 0 &&
+            cw_jobview_attempt(q->c, q->after_id, q->after_attempt, q->scratch, &rec, NULL) == 0) {
             q->next_end_ns = rec->end_ns;
         } else if (cw_jobview_find(q->c, q->after_id, q->scratch, &s, NULL, NULL, NULL) == 0) {
             q->next_end_ns = s.rec->end_ns;
@@ -404,7 +429,8 @@ static void query_seek(struct query *q)
     }
     struct cw_jobsrc s;
     q->next = q->after_id;
-    if (q->after_id != 0 && cw_jobview_find(q->c, q->after_id, q->scratch, &s, NULL, NULL, NULL) == 0) {
+    if (q->after_id != 0 &&
+        cw_jobview_find(q->c, q->after_id, q->scratch, &s, NULL, NULL, NULL) == 0) {
         q->next = s.rec->id; /* the rest of an array's elements */
         cw_jobsrc_fini(&s);
         cw_arena_reset(q->scratch);

@@ -1,7 +1,7 @@
 #pragma once
-/* A query for jobs that is worked off in slices between other events: the loop stays responsive however
- * much history it looks through. Rows come in the order of their ids, or, for attempts without named
- * jobs, in the order of their ends. */
+/* A query for jobs that is worked off in slices between other events: the loop stays responsive
+ * however much history it looks through. Rows come in the order of their ids, or, for attempts
+ * without named jobs, in the order of their ends. */
 #include "ctld/ctld.h"
 #include "proto/wire.pb-c.h"
 #include "wire/rpc_server.h"

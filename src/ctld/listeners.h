@@ -1,5 +1,6 @@
 #pragma once
-/* Our sockets: one for commands, one for nodes, the door. Opened last, when everything behind them stands. */
+/* Our sockets: one for commands, one for nodes, the door. Opened last, when everything behind them
+ * stands. */
 #include "base/error.h"
 #include "ctld/ctld.h"
 

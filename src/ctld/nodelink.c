@@ -1,9 +1,9 @@
-/* nodelink.c: links to nodes. A link is found by its channel's key and owned by its node's name; a new
- * channel that proves the same name (cluster key and a sealed HELLO) replaces the old one. Frames of an
- * unproven channel cost one key agreement and leave nothing behind.
+/* nodelink.c: links to nodes. A link is found by its channel's key and owned by its node's name; a
+ * new channel that proves the same name (cluster key and a sealed HELLO) replaces the old one.
+ * Frames of an unproven channel cost one key agreement and leave nothing behind.
  *
- * The route of a link is refreshed from every frame that opens. Sends are buffered until the end of the
- * turn. Reconciliation is in reconcile.c. */
+ * The route of a link is refreshed from every frame that opens. Sends are buffered until the end of
+ * the turn. Reconciliation is in reconcile.c. */
 #include "ctld/nodelink.h"
 
 #include <string.h>
@@ -26,25 +26,28 @@
 
 struct ack_later;
 struct link {
-    uint64_t serial;             /* names the link in things done later */
+    uint64_t serial; /* names the link in things done later */
     struct cw_ctld *c;
     struct cw_channel channel;
     struct cw_session *session;
     struct cw_route route;
-    char name[64];               /* proven by the credential */
-    struct cw_node *node;        /* NULL until HELLO was understood */
-    bool dirty;                  /* on the list of links to flush */
-    bool broken;                 /* a record could not be queued: starts anew, HELLO settles it */
+    char name[64];        /* proven by the credential */
+    struct cw_node *node; /* NULL until HELLO was understood */
+    bool dirty;           /* on the list of links to flush */
+    bool broken;          /* a record could not be queued: starts anew, HELLO settles it */
     struct cw_list on_dirty, on_all;
-    struct ack_later *ack;       /* of generation ack_generation */
+    struct ack_later *ack; /* of generation ack_generation */
     uint64_t ack_generation;
 };
-struct ack_later { struct cw_ctld *c; uint64_t serial, seq; };
+struct ack_later {
+    struct cw_ctld *c;
+    uint64_t serial, seq;
+};
 
 struct cw_nodelinks {
     struct cw_ctld *c;
     struct cw_idtable *by_serial;
-    struct cw_idtable *by_channel;  /* first 8 bytes of the key -> link */
+    struct cw_idtable *by_channel; /* first 8 bytes of the key -> link */
     struct cw_strtable *by_node;
     struct cw_list dirty, all;
     struct cw_loop_timer *tick;
@@ -81,7 +84,7 @@ static void link_destroy(struct link *l)
     free(l);
 }
 
-/* ---- what the session tells us ------------------------------------------------------------------ */
+/* ---- what the session tells us -------------------------------------------------------------- */
 
 static void on_send(const void *frame, size_t n, void *arg)
 {
@@ -118,7 +121,13 @@ static void ack_after_commit(struct link *l, uint64_t seq)
 }
 
 /* What has to be sent again, or killed because it is fenced. */
-struct again { struct cw_ctld *c; uint32_t node, attempt, grace_ms; uint64_t id; bool kill; Cw__Cause cause; };
+struct again {
+    struct cw_ctld *c;
+    uint32_t node, attempt, grace_ms;
+    uint64_t id;
+    bool kill;
+    Cw__Cause cause;
+};
 
 static void again_run(void *arg, bool committed)
 {
@@ -139,7 +148,11 @@ static void again_later(struct cw_ctld *c, const struct again *g)
 static void on_again(const struct cw_attempt *a, void *arg)
 {
     struct cw_ctld *c = arg;
-    struct again g = {.c = c, .node = a->node->index, .id = a->id, .attempt = a->attempt, .kill = a->kill_step != 0};
+    struct again g = {.c = c,
+                      .node = a->node->index,
+                      .id = a->id,
+                      .attempt = a->attempt,
+                      .kill = a->kill_step != 0};
     g.cause = a->rec->has_kill_cause ? a->rec->kill_cause : CW__CAUSE__CAUSE_CANCEL;
     g.grace_ms = (a->job != NULL ? a->job->kill_grace_s : c->conf->kill_grace_s) * 1000u;
     again_later(c, &g);
@@ -150,7 +163,12 @@ static void on_record(uint64_t seq, const Cw__NodeRecordMsg *m, void *arg)
     struct link *l = arg;
     const Cw__TaskKey *key = NULL;
     if (cw_reconcile_record(l->c, l->node, m, &key) == -ESTALE) {
-        struct again g = {.c = l->c, .node = l->node->index, .id = key->id, .attempt = key->attempt, .kill = true, .cause = CW__CAUSE__CAUSE_NODE_LOST};
+        struct again g = {.c = l->c,
+                          .node = l->node->index,
+                          .id = key->id,
+                          .attempt = key->attempt,
+                          .kill = true,
+                          .cause = CW__CAUSE__CAUSE_NODE_LOST};
         again_later(l->c, &g);
     }
     ack_after_commit(l, seq);
@@ -186,7 +204,8 @@ static bool on_hello(const Cw__NodeHello *m, struct cw_buf *ret_welcome, void *a
     cw_walk_pack(&w.base, ret_welcome);
     cw_arena_destroy(a);
     cw_model_node_up(c->model, l->node, true, now);
-    cw_log_info("node %s: %s with %zu tasks", l->name, changed ? "registered" : "is back", m->n_tasks);
+    cw_log_info("node %s: %s with %zu tasks", l->name, changed ? "registered" : "is back",
+                m->n_tasks);
     return true;
 }
 
@@ -200,17 +219,24 @@ static void on_silent(void *arg)
 }
 
 static const struct cw_session_ops session_ops = {
-    .send = on_send, .record = on_record, .acked = on_acked, .hello_arrived = on_hello, .silent = on_silent,
+    .send = on_send,
+    .record = on_record,
+    .acked = on_acked,
+    .hello_arrived = on_hello,
+    .silent = on_silent,
 };
 
-/* ---- frames ------------------------------------------------------------------------------------- */
+/* ---- frames --------------------------------------------------------------------------------- */
 
-static int verify_hello(struct cw_ctld *c, const struct cw_frame *f, struct cw_identity *ret, struct cw_error *err)
+static int verify_hello(struct cw_ctld *c, const struct cw_frame *f, struct cw_identity *ret,
+                        struct cw_error *err)
 {
     struct cw_plugin_err perr = {{0}};
     memset(ret, 0, sizeof *ret);
     ret->size = sizeof *ret;
-    int rc = CW_PLUG_OPS(auth, c->auth)->verify(cw_plug_ctx(c->auth), f->channel_key, f->cred, f->cred_len, cw_clock_real_ns(), ret, &perr);
+    int rc = CW_PLUG_OPS(auth, c->auth)
+                 ->verify(cw_plug_ctx(c->auth), f->channel_key, f->cred, f->cred_len,
+                          cw_clock_real_ns(), ret, &perr);
     if (rc < 0)
         return cw_fail(err, rc, "a node's HELLO is refused: %s", perr.text);
     if (ret->node[0] == '\0')
@@ -219,7 +245,8 @@ static int verify_hello(struct cw_ctld *c, const struct cw_frame *f, struct cw_i
 }
 
 /* A channel that nobody knows yet says HELLO. It becomes the node's link only if its body opens. */
-static void frame_of_stranger(struct cw_nodelinks *k, const struct cw_route *route, const struct cw_frame *f)
+static void frame_of_stranger(struct cw_nodelinks *k, const struct cw_route *route,
+                              const struct cw_frame *f)
 {
     struct cw_ctld *c = k->c;
     struct cw_error err = {0};
@@ -243,7 +270,8 @@ static void frame_of_stranger(struct cw_nodelinks *k, const struct cw_route *rou
         free(l);
         return;
     }
-    l->session = cw_session_create_controller(&l->channel, (uint64_t)c->start_ns, c->conf->heartbeat_ms, &session_ops, l);
+    l->session = cw_session_create_controller(&l->channel, (uint64_t)c->start_ns,
+                                              c->conf->heartbeat_ms, &session_ops, l);
     cw_list_add_tail(&k->all, &l->on_all);
     cw_idtable_set(k->by_serial, l->serial, l);
     int rc = cw_session_frame(l->session, f, cw_loop_now_ms(c->loop), &err);
@@ -290,7 +318,7 @@ static void on_tick(void *arg)
 {
     struct cw_nodelinks *k = arg;
     int64_t now = cw_loop_now_ms(k->c->loop);
-    cw_list_each_safe(p, &k->all)
+    cw_list_each_safe (p, &k->all)
         cw_session_tick(cw_list_entry(p, struct link, on_all)->session, now);
 }
 
@@ -313,7 +341,7 @@ void cw_nodelinks_destroy(struct cw_nodelinks *k)
     if (k == NULL)
         return;
     cw_loop_timer_close(k->tick);
-    cw_list_each_safe(p, &k->all)
+    cw_list_each_safe (p, &k->all)
         link_destroy(cw_list_entry(p, struct link, on_all));
     cw_idtable_destroy(k->by_serial);
     cw_idtable_destroy(k->by_channel);
@@ -340,7 +368,7 @@ size_t cw_nodelinks_count(const struct cw_nodelinks *k)
     return cw_strtable_count(k->by_node);
 }
 
-/* ---- sends ------------------------------------------------------------------------------------- */
+/* ---- sends ---------------------------------------------------------------------------------- */
 
 static void push(struct cw_ctld *c, struct cw_node *n, const Cw__NodeRecordMsg *m)
 {
@@ -366,13 +394,15 @@ void cw_nodelink_send_start(struct cw_ctld *c, uint64_t id, uint32_t attempt)
     if (rc == 0) {
         push(c, at->node, &m);
     } else if (rc != -ENOENT) {
-        cw_log_error("job %llu attempt %u: cannot be started: %s", (unsigned long long)id, attempt, err.text);
+        cw_log_error("job %llu attempt %u: cannot be started: %s", (unsigned long long)id, attempt,
+                     err.text);
         cw_reconcile_unstartable(c, at, err.text);
     }
     cw_arena_destroy(a);
 }
 
-void cw_nodelink_send_kill(struct cw_ctld *c, struct cw_node *n, uint64_t id, uint32_t attempt, Cw__Cause cause, uint32_t grace_ms)
+void cw_nodelink_send_kill(struct cw_ctld *c, struct cw_node *n, uint64_t id, uint32_t attempt,
+                           Cw__Cause cause, uint32_t grace_ms)
 {
     Cw__NodeRecordMsg m = CW__NODE_RECORD_MSG__INIT;
     Cw__TaskKill kill = CW__TASK_KILL__INIT;
@@ -386,7 +416,8 @@ void cw_nodelink_send_kill(struct cw_ctld *c, struct cw_node *n, uint64_t id, ui
     push(c, n, &m);
 }
 
-void cw_nodelink_send_signal(struct cw_ctld *c, struct cw_node *n, uint64_t id, uint32_t attempt, uint32_t signal)
+void cw_nodelink_send_signal(struct cw_ctld *c, struct cw_node *n, uint64_t id, uint32_t attempt,
+                             uint32_t signal)
 {
     Cw__NodeRecordMsg m = CW__NODE_RECORD_MSG__INIT;
     Cw__TaskSignal sig = CW__TASK_SIGNAL__INIT;

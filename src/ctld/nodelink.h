@@ -1,7 +1,7 @@
 #pragma once
-/* The sessions with nodes: one verified link per node, records in both directions, and what both sides
- * know compared whenever a link (re)starts. Records of a node are acknowledged only when what they
- * changed is on disk. Tested by ctld_component_test.c. */
+/* The sessions with nodes: one verified link per node, records in both directions, and what both
+ * sides know compared whenever a link (re)starts. Records of a node are acknowledged only when what
+ * they changed is on disk. Tested by ctld_component_test.c. */
 #include "ctld/ctld.h"
 #include "model/node.h"
 #include "wire/frame.h"
@@ -17,5 +17,7 @@ size_t cw_nodelinks_count(const struct cw_nodelinks *k);
 
 /* Each only after the commit of what it tells. Without a link nothing is sent: HELLO settles it. */
 void cw_nodelink_send_start(struct cw_ctld *c, uint64_t id, uint32_t attempt);
-void cw_nodelink_send_kill(struct cw_ctld *c, struct cw_node *n, uint64_t id, uint32_t attempt, Cw__Cause cause, uint32_t grace_ms);
-void cw_nodelink_send_signal(struct cw_ctld *c, struct cw_node *n, uint64_t id, uint32_t attempt, uint32_t signal);
+void cw_nodelink_send_kill(struct cw_ctld *c, struct cw_node *n, uint64_t id, uint32_t attempt,
+                           Cw__Cause cause, uint32_t grace_ms);
+void cw_nodelink_send_signal(struct cw_ctld *c, struct cw_node *n, uint64_t id, uint32_t attempt,
+                             uint32_t signal);

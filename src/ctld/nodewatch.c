@@ -1,5 +1,6 @@
-/* nodewatch.c: declares nodes lost. Their attempts end (or wait for another try), but what they hold stays
- * charged: the processes may live. The ledger is freed when the node returns and says what it has. */
+/* nodewatch.c: declares nodes lost. Their attempts end (or wait for another try), but what they
+ * hold stays charged: the processes may live. The ledger is freed when the node returns and says
+ * what it has. */
 #include "ctld/nodewatch.h"
 
 #include "base/clock.h"
@@ -20,15 +21,17 @@ static void give_up(struct cw_ctld *c, struct cw_node *n, int64_t now_ns)
 {
     n->lost = true;
     size_t lost = 0;
-    cw_list_each_safe(p, &n->attempts) {
+    cw_list_each_safe (p, &n->attempts) {
         struct cw_attempt *a = cw_list_entry(p, struct cw_attempt, on_node);
         if (cw_state_terminal(a->rec->state))
             continue;
-        cw_model_lost(c->model, a, "its node was silent for too long", false, now_ns, c->conf->max_requeues);
+        cw_model_lost(c->model, a, "its node was silent for too long", false, now_ns,
+                      c->conf->max_requeues);
         lost++;
     }
     if (lost > 0)
-        cw_log_error("node %s: lost, silent for more than %u s; %zu attempts given up", n->name, c->conf->node_lost_s, lost);
+        cw_log_error("node %s: lost, silent for more than %u s; %zu attempts given up", n->name,
+                     c->conf->node_lost_s, lost);
 }
 
 static void on_timer(void *arg)

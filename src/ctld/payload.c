@@ -55,11 +55,14 @@ void cw_payloads_destroy(struct cw_payloads *p)
     free(p);
 }
 
-int cw_payloads_put(struct cw_payloads *p, struct cw_batch *b, const Cw__Payload *m, uint8_t ret_hash[32], struct cw_error *err)
+int cw_payloads_put(struct cw_payloads *p, struct cw_batch *b, const Cw__Payload *m,
+                    uint8_t ret_hash[32], struct cw_error *err)
 {
     size_t n = cw__payload__get_packed_size(m);
     if (n > CW_CHECK_MAX_PAYLOAD)
-        return cw_fail(err, -E2BIG, "script, arguments and environment take %zu bytes, at most %u are allowed", n, CW_CHECK_MAX_PAYLOAD);
+        return cw_fail(err, -E2BIG,
+                       "script, arguments and environment take %zu bytes, at most %u are allowed",
+                       n, CW_CHECK_MAX_PAYLOAD);
     cw_buf_clear(&p->scratch);
     uint8_t *bytes = cw_buf_reserve(&p->scratch, n);
     cw__payload__pack(m, bytes);
@@ -76,7 +79,8 @@ int cw_payloads_put(struct cw_payloads *p, struct cw_batch *b, const Cw__Payload
     return 0;
 }
 
-int cw_payloads_get(struct cw_payloads *p, const uint8_t hash[32], const Cw__Payload **ret, struct cw_error *err)
+int cw_payloads_get(struct cw_payloads *p, const uint8_t hash[32], const Cw__Payload **ret,
+                    struct cw_error *err)
 {
     struct loaded *slot = &p->loaded[0];
     for (size_t i = 0; i < LOADED; i++) {

@@ -1,6 +1,6 @@
 /* reconcile.c: the node's word against ours. Rules, per attempt of ours on that node:
- *   starting here, unknown there    it never arrived: start again (or end it, when it was to be killed)
- *   running here, unknown there     lost; its processes are gone with it, the ledger is free
+ *   starting here, unknown there    it never arrived: start again (or end it, when it was to be
+ * killed) running here, unknown there     lost; its processes are gone with it, the ledger is free
  *   ended here, unknown there       what was left over is gone: the ledger is free
  *   ended here, alive there         fenced: kill
  * and alive there, unknown here: kill. What has ended there comes as an END record of its own.
@@ -30,13 +30,16 @@ static void on_ended(struct cw_ctld *c, struct cw_node *n, const Cw__TaskEnd *e,
 {
     int rc = cw_model_ended(c->model, e, now, c->conf->max_requeues);
     if (rc < 0)
-        cw_log_debug("node %s: end of %llu attempt %u ignored: %s", n->name, u(e->key->id), e->key->attempt, strerror(-rc));
+        cw_log_debug("node %s: end of %llu attempt %u ignored: %s", n->name, u(e->key->id),
+                     e->key->attempt, strerror(-rc));
     else if (!e->empty)
-        cw_log_warn("node %s: job %llu attempt %u left processes behind, its CPUs stay held: %s", n->name, u(e->key->id),
-                    e->key->attempt, e->leftover != NULL ? e->leftover : "?");
+        cw_log_warn("node %s: job %llu attempt %u left processes behind, its CPUs stay held: %s",
+                    n->name, u(e->key->id), e->key->attempt,
+                    e->leftover != NULL ? e->leftover : "?");
 }
 
-int cw_reconcile_record(struct cw_ctld *c, struct cw_node *n, const Cw__NodeRecordMsg *m, const Cw__TaskKey **ret_key)
+int cw_reconcile_record(struct cw_ctld *c, struct cw_node *n, const Cw__NodeRecordMsg *m,
+                        const Cw__TaskKey **ret_key)
 {
     int64_t now = cw_clock_real_ns();
     if (m->started != NULL && m->started->key != NULL) {
@@ -54,9 +57,13 @@ int cw_reconcile_record(struct cw_ctld *c, struct cw_node *n, const Cw__NodeReco
     return 0;
 }
 
-/* ---- HELLO ----------------------------------------------------------------------------------------- */
+/* ---- HELLO ---------------------------------------------------------------------------------- */
 
-struct theirs { uint64_t id; uint32_t attempt; bool alive, known; };
+struct theirs {
+    uint64_t id;
+    uint32_t attempt;
+    bool alive, known;
+};
 
 static int theirs_cmp(const void *a, const void *b)
 {
@@ -75,7 +82,8 @@ static void welcome_kill(Cw__NodeWelcome *w, struct cw_arena *a, const struct th
     w->kill[w->n_kill++] = key;
 }
 
-static void end_unstarted(struct cw_ctld *c, const struct cw_attempt *a, Cw__Cause cause, const char *why, int64_t now)
+static void end_unstarted(struct cw_ctld *c, const struct cw_attempt *a, Cw__Cause cause,
+                          const char *why, int64_t now)
 {
     Cw__TaskEnd e = CW__TASK_END__INIT;
     Cw__TaskKey key = CW__TASK_KEY__INIT;
@@ -95,31 +103,37 @@ void cw_reconcile_unstartable(struct cw_ctld *c, const struct cw_attempt *a, con
 }
 
 /* The node does not know it. */
-static void absent(struct cw_ctld *c, struct cw_node *n, struct cw_attempt *a, cw_reconcile_again_fn again, void *arg, int64_t now)
+static void absent(struct cw_ctld *c, struct cw_node *n, struct cw_attempt *a,
+                   cw_reconcile_again_fn again, void *arg, int64_t now)
 {
     if (cw_state_terminal(a->rec->state)) {
         cw_model_emptied(c->model, a->id, a->attempt, now);
     } else if (a->rec->state == CW__STATE__STARTING && a->kill_step == 0) {
         again(a, arg);
     } else if (a->rec->state == CW__STATE__STARTING) {
-        end_unstarted(c, a, a->rec->has_kill_cause ? a->rec->kill_cause : CW__CAUSE__CAUSE_CANCEL, NULL, now);
+        end_unstarted(c, a, a->rec->has_kill_cause ? a->rec->kill_cause : CW__CAUSE__CAUSE_CANCEL,
+                      NULL, now);
     } else {
-        cw_log_warn("node %s: came back without job %llu attempt %u: lost", n->name, u(a->id), a->attempt);
-        cw_model_lost(c->model, a, "the node came back without it", true, now, c->conf->max_requeues);
+        cw_log_warn("node %s: came back without job %llu attempt %u: lost", n->name, u(a->id),
+                    a->attempt);
+        cw_model_lost(c->model, a, "the node came back without it", true, now,
+                      c->conf->max_requeues);
     }
 }
 
-void cw_reconcile_hello(struct cw_ctld *c, struct cw_node *n, const Cw__NodeHello *m, struct cw_arena *arena, Cw__NodeWelcome *w,
-                        cw_reconcile_again_fn again, void *arg)
+void cw_reconcile_hello(struct cw_ctld *c, struct cw_node *n, const Cw__NodeHello *m,
+                        struct cw_arena *arena, Cw__NodeWelcome *w, cw_reconcile_again_fn again,
+                        void *arg)
 {
     int64_t now = cw_clock_real_ns();
     struct theirs *v = cw_arena_alloc(arena, (m->n_tasks + 1) * sizeof *v);
     for (size_t i = 0; i < m->n_tasks; i++)
-        v[i] = (struct theirs){m->tasks[i]->key->id, m->tasks[i]->key->attempt, !cw_state_terminal(m->tasks[i]->state), false};
+        v[i] = (struct theirs){m->tasks[i]->key->id, m->tasks[i]->key->attempt,
+                               !cw_state_terminal(m->tasks[i]->state), false};
     qsort(v, m->n_tasks, sizeof *v, theirs_cmp);
     w->kill = cw_arena_alloc(arena, (m->n_tasks + 1) * sizeof *w->kill);
 
-    cw_list_each_safe(p, &n->attempts) {
+    cw_list_each_safe (p, &n->attempts) {
         struct cw_attempt *a = cw_list_entry(p, struct cw_attempt, on_node);
         struct theirs want = {a->id, a->attempt, false, false};
         struct theirs *t = bsearch(&want, v, m->n_tasks, sizeof *v, theirs_cmp);
@@ -135,17 +149,22 @@ void cw_reconcile_hello(struct cw_ctld *c, struct cw_node *n, const Cw__NodeHell
     }
     for (size_t i = 0; i < m->n_tasks; i++)
         if (!v[i].known && v[i].alive) {
-            cw_log_warn("node %s: runs job %llu attempt %u, which is not known here or was given up: killed", n->name, u(v[i].id), v[i].attempt);
+            cw_log_warn("node %s: runs job %llu attempt %u, which is not known here or was given "
+                        "up: killed",
+                        n->name, u(v[i].id), v[i].attempt);
             welcome_kill(w, arena, &v[i]);
         }
 }
 
 bool cw_reconcile_node_changed(const Cw__NodeRecord *old, const Cw__NodeRecord *now)
 {
-    if (old->inventory == NULL || now->inventory == NULL || !cw_walk_equal(&old->inventory->base, &now->inventory->base))
+    if (old->inventory == NULL || now->inventory == NULL ||
+        !cw_walk_equal(&old->inventory->base, &now->inventory->base))
         return true;
-    if ((old->address == NULL) != (now->address == NULL) || (now->address != NULL && strcmp(old->address, now->address) != 0))
+    if ((old->address == NULL) != (now->address == NULL) ||
+        (now->address != NULL && strcmp(old->address, now->address) != 0))
         return true;
     return old->public_key.len != now->public_key.len ||
-           (now->public_key.len > 0 && memcmp(old->public_key.data, now->public_key.data, now->public_key.len) != 0);
+           (now->public_key.len > 0 &&
+            memcmp(old->public_key.data, now->public_key.data, now->public_key.len) != 0);
 }

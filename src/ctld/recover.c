@@ -1,6 +1,6 @@
-/* recover.c: the start of a controller. Finished rows are skipped by their flag without decoding, so that
- * history costs little. Nothing here refers to the configuration by pointer: a job whose partition is
- * gone loads and waits (FEATURES-BATCH C20). Test: recover_test.c. */
+/* recover.c: the start of a controller. Finished rows are skipped by their flag without decoding,
+ * so that history costs little. Nothing here refers to the configuration by pointer: a job whose
+ * partition is gone loads and waits (FEATURES-BATCH C20). Test: recover_test.c. */
 #include "ctld/recover.h"
 
 #include <stdio.h>
@@ -19,26 +19,37 @@
 #include "spec/outcome.h"
 
 static const char *const table_names[CW_TABLE_N] = {
-    [CW_TABLE_META] = "meta",     [CW_TABLE_JOB] = "job",   [CW_TABLE_ATTEMPT] = "attempt", [CW_TABLE_PAYLOAD] = "payload", [CW_TABLE_REQKEY] = "reqkey",
-    [CW_TABLE_NODE] = "node",     [CW_TABLE_EVENT] = "event", [CW_TABLE_DONE] = "done",     [CW_TABLE_QUARANTINE] = "quarantine",
+    [CW_TABLE_META] = "meta",
+    [CW_TABLE_JOB] = "job",
+    [CW_TABLE_ATTEMPT] = "attempt",
+    [CW_TABLE_PAYLOAD] = "payload",
+    [CW_TABLE_REQKEY] = "reqkey",
+    [CW_TABLE_NODE] = "node",
+    [CW_TABLE_EVENT] = "event",
+    [CW_TABLE_DONE] = "done",
+    [CW_TABLE_QUARANTINE] = "quarantine",
 };
 
-struct pred { uint64_t id; };
+struct pred {
+    uint64_t id;
+};
 struct loading {
     struct cw_ctld *c;
     enum cw_table table;
-    int (*take)(struct loading *l, const void *key, size_t klen, const void *val, size_t vlen, struct cw_error *err);
+    int (*take)(struct loading *l, const void *key, size_t klen, const void *val, size_t vlen,
+                struct cw_error *err);
     struct cw_arena *arena;
     struct cw_batch *repair;
     uint64_t n;
     struct pred *preds; /* dependencies not met by what was loaded */
     size_t n_preds, cap_preds;
-    uint64_t top_id;    /* highest job id seen, finished ones too */
+    uint64_t top_id; /* highest job id seen, finished ones too */
 };
 
-/* ---- quarantine ------------------------------------------------------------------------------------ */
+/* ---- quarantine ----------------------------------------------------------------------------- */
 
-static void quarantine(struct loading *l, const void *key, size_t klen, const void *val, size_t vlen, const char *why)
+static void quarantine(struct loading *l, const void *key, size_t klen, const void *val,
+                       size_t vlen, const char *why)
 {
     uint8_t k[512];
     char name[64] = "";
@@ -49,7 +60,8 @@ static void quarantine(struct loading *l, const void *key, size_t klen, const vo
         snprintf(name, sizeof name, "%.*s", (int)klen, (const char *)key);
     else if (klen >= 8)
         snprintf(name, sizeof name, "%llu", (unsigned long long)cw_store_u64_key(key));
-    cw_log_error("state: row %s of table %s cannot be read and is put aside (table quarantine): %s", name, table_names[l->table], why);
+    cw_log_error("state: row %s of table %s cannot be read and is put aside (table quarantine): %s",
+                 name, table_names[l->table], why);
     cw_batch_put(l->repair, CW_TABLE_QUARANTINE, k, n + 1, val, vlen);
     cw_batch_del(l->repair, l->table, key, klen);
     l->c->n_quarantined++;
@@ -71,9 +83,10 @@ static bool on_bad(const void *key, size_t klen, const void *val, size_t vlen, v
     return true;
 }
 
-/* ---- rows --------------------------------------------------------------------------------------------- */
+/* ---- rows ----------------------------------------------------------------------------------- */
 
-static int take_node(struct loading *l, const void *key, size_t klen, const void *val, size_t vlen, struct cw_error *err)
+static int take_node(struct loading *l, const void *key, size_t klen, const void *val, size_t vlen,
+                     struct cw_error *err)
 {
     ProtobufCMessage *m;
     int rc = cw_row_unpack(&cw__node_record__descriptor, val, vlen, l->arena, &m, err);
@@ -101,7 +114,8 @@ static void note_preds(struct loading *l, const Cw__JobSpec *s)
     }
 }
 
-static int take_job(struct loading *l, const void *key, size_t klen, const void *val, size_t vlen, struct cw_error *err)
+static int take_job(struct loading *l, const void *key, size_t klen, const void *val, size_t vlen,
+                    struct cw_error *err)
 {
     if (klen != 8)
         return cw_fail(err, -EBADMSG, "its key has %zu bytes", klen);
@@ -128,7 +142,8 @@ static int take_job(struct loading *l, const void *key, size_t klen, const void 
     return 0;
 }
 
-static int take_attempt(struct loading *l, const void *key, size_t klen, const void *val, size_t vlen, struct cw_error *err)
+static int take_attempt(struct loading *l, const void *key, size_t klen, const void *val,
+                        size_t vlen, struct cw_error *err)
 {
     (void)key;
     if (klen != CW_ROW_ATTEMPT_KEY)
@@ -149,7 +164,10 @@ static int take_attempt(struct loading *l, const void *key, size_t klen, const v
     return rc;
 }
 
-static int load_table(struct loading *l, enum cw_table t, int (*take)(struct loading *, const void *, size_t, const void *, size_t, struct cw_error *), struct cw_error *err)
+static int load_table(struct loading *l, enum cw_table t,
+                      int (*take)(struct loading *, const void *, size_t, const void *, size_t,
+                                  struct cw_error *),
+                      struct cw_error *err)
 {
     l->table = t;
     l->take = take;
@@ -158,14 +176,19 @@ static int load_table(struct loading *l, enum cw_table t, int (*take)(struct loa
     return rc < 0 ? cw_wrap(err, rc, "state: table %s", table_names[t]) : 0;
 }
 
-/* ---- around the tables ------------------------------------------------------------------------------------ */
+/* ---- around the tables ---------------------------------------------------------------------- */
 
 static int add_partition(struct cw_ctld *c, const struct cw_conf_partition *p, struct cw_error *err)
 {
     cw_autostrv struct cw_strv names = {0};
     struct cw_partition part = {
-        .name = p->name, .is_default = p->is_default, .max_time_s = p->max_time_s, .default_time_s = p->default_time_s,
-        .default_mem_bytes = p->default_mem_bytes, .isolation = p->isolation, .all_nodes = strcmp(p->nodes, "ALL") == 0,
+        .name = p->name,
+        .is_default = p->is_default,
+        .max_time_s = p->max_time_s,
+        .default_time_s = p->default_time_s,
+        .default_mem_bytes = p->default_mem_bytes,
+        .isolation = p->isolation,
+        .all_nodes = strcmp(p->nodes, "ALL") == 0,
     };
     if (!part.all_nodes) {
         int rc = cw_hostlist_parse(p->nodes, &names, err);
@@ -177,33 +200,39 @@ static int add_partition(struct cw_ctld *c, const struct cw_conf_partition *p, s
     }
     int rc = cw_model_partition_add(c->model, &part);
     cw_strtable_destroy(part.nodes);
-    return rc < 0 ? cw_fail_errno(err, rc, "%s:%d: partition %s", c->conf->path, p->line, p->name) : 0;
+    return rc < 0 ? cw_fail_errno(err, rc, "%s:%d: partition %s", c->conf->path, p->line, p->name)
+                  : 0;
 }
 
 static int check_schema(struct cw_ctld *c, struct cw_batch *repair, struct cw_error *err)
 {
     cw_autobuf struct cw_buf val = {0};
-    int rc = cw_store_get(c->store, CW_TABLE_META, CW_META_SCHEMA, strlen(CW_META_SCHEMA), &val, err);
+    int rc =
+        cw_store_get(c->store, CW_TABLE_META, CW_META_SCHEMA, strlen(CW_META_SCHEMA), &val, err);
     if (rc < 0)
         return rc;
     uint8_t schema[4];
     cw_store_key_u32(schema, CW_ROW_SCHEMA);
     if (rc == 0) {
-        cw_batch_put(repair, CW_TABLE_META, CW_META_SCHEMA, strlen(CW_META_SCHEMA), schema, sizeof schema);
+        cw_batch_put(repair, CW_TABLE_META, CW_META_SCHEMA, strlen(CW_META_SCHEMA), schema,
+                     sizeof schema);
         return 0;
     }
     uint32_t found = val.len == 4 ? cw_store_u32_key((const uint8_t *)val.data) : 0;
     if (found != CW_ROW_SCHEMA)
-        return cw_fail(err, -EPROTO, "state directory %s: it has schema %u, this version knows %u", c->conf->state_dir, found, CW_ROW_SCHEMA);
+        return cw_fail(err, -EPROTO, "state directory %s: it has schema %u, this version knows %u",
+                       c->conf->state_dir, found, CW_ROW_SCHEMA);
     return 0;
 }
 
-/* An id is never used again: the mark is stored with every submit; the rows themselves are a second proof. */
+/* An id is never used again: the mark is stored with every submit; the rows themselves are a second
+ * proof. */
 static int set_next_id(struct loading *l, struct cw_error *err)
 {
     struct cw_ctld *c = l->c;
     cw_autobuf struct cw_buf val = {0};
-    int rc = cw_store_get(c->store, CW_TABLE_META, CW_META_NEXT_ID, strlen(CW_META_NEXT_ID), &val, err);
+    int rc =
+        cw_store_get(c->store, CW_TABLE_META, CW_META_NEXT_ID, strlen(CW_META_NEXT_ID), &val, err);
     if (rc < 0)
         return rc;
     uint64_t next = val.len == 8 ? cw_store_u64_key((const uint8_t *)val.data) : 1;
@@ -228,8 +257,8 @@ static bool take_seq(const void *key, size_t klen, const void *val, size_t vlen,
     return false;
 }
 
-/* Predecessors that have ended: their dependents were told in the same transaction, so this finds work only
- * when a row was lost. */
+/* Predecessors that have ended: their dependents were told in the same transaction, so this finds
+ * work only when a row was lost. */
 static void settle_preds(struct loading *l)
 {
     for (size_t i = 0; i < l->n_preds; i++) {
@@ -241,7 +270,8 @@ static void settle_preds(struct loading *l)
             continue;
         bool ok = false;
         if (cw_jobview_find(l->c, id, l->arena, &s, &is_element, &ordinal, NULL) == 0) {
-            Cw__JobInfo *info = is_element ? cw_jobview_element(l->c, &s, ordinal, l->arena) : cw_jobview_info(l->c, &s, l->arena);
+            Cw__JobInfo *info = is_element ? cw_jobview_element(l->c, &s, ordinal, l->arena)
+                                           : cw_jobview_info(l->c, &s, l->arena);
             ok = info->state == CW__STATE__COMPLETED;
             cw_jobsrc_fini(&s);
         }
@@ -276,8 +306,9 @@ static int load_all(struct loading *l, struct cw_error *err)
     if (rc < 0)
         return rc;
     settle_preds(l);
-    cw_log_info("state: %u nodes, %llu live jobs, %llu live attempts, next id %llu", cw_model_n_nodes(c->model), (unsigned long long)jobs,
-                (unsigned long long)l->n, (unsigned long long)cw_model_next_id(c->model));
+    cw_log_info("state: %u nodes, %llu live jobs, %llu live attempts, next id %llu",
+                cw_model_n_nodes(c->model), (unsigned long long)jobs, (unsigned long long)l->n,
+                (unsigned long long)cw_model_next_id(c->model));
     return 0;
 }
 

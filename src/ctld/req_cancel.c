@@ -1,6 +1,6 @@
-/* req_cancel.c: cancels or signals. Named jobs get a note each when there is nothing to do; a filter
- * without names touches only what the caller may touch. Somebody else's job answers like one that does
- * not exist. */
+/* req_cancel.c: cancels or signals. Named jobs get a note each when there is nothing to do; a
+ * filter without names touches only what the caller may touch. Somebody else's job answers like one
+ * that does not exist. */
 #include "ctld/requests.h"
 
 #include "base/clock.h"
@@ -45,7 +45,7 @@ static void narrow_by_state(struct cancel *x, const struct cw_job *j, struct cw_
             for (uint64_t k = j->array->pending.r[r].first; k <= j->array->pending.r[r].last; k++)
                 if (cw_idset_has(set, k))
                     cw_idset_add(&out, k, k);
-    cw_list_each(p, &j->attempts) {
+    cw_list_each (p, &j->attempts) {
         const struct cw_attempt *a = cw_list_entry(p, struct cw_attempt, on_job);
         if (cw_jobfilter_state(&x->filter, a->rec->state) && cw_idset_has(set, a->ordinal))
             cw_idset_add(&out, a->ordinal, a->ordinal);
@@ -61,7 +61,8 @@ static uint64_t touch(struct cancel *x, struct cw_job *j, const struct cw_idset 
     return cw_model_cancel(x->c->model, j, ordinals, x->who->uid, cw_clock_real_ns());
 }
 
-static uint64_t cancel_live(struct cancel *x, struct cw_job *j, const struct cw_selector *sel, const uint64_t *element)
+static uint64_t cancel_live(struct cancel *x, struct cw_job *j, const struct cw_selector *sel,
+                            const uint64_t *element)
 {
     if (!j->is_array) {
         if (!cw_jobfilter_state(&x->filter, j->state))
@@ -90,7 +91,8 @@ static const char *partition_name(const struct cancel *x, const struct cw_job *j
 static bool each_live(struct cw_job *j, void *arg)
 {
     struct cancel *x = arg;
-    if (cw_users_may(x->c, x->who, j->uid) && cw_jobfilter_live(&x->filter, j, partition_name(x, j)))
+    if (cw_users_may(x->c, x->who, j->uid) &&
+        cw_jobfilter_live(&x->filter, j, partition_name(x, j)))
         x->reply->matched += cancel_live(x, j, NULL, NULL);
     return true;
 }
@@ -109,7 +111,8 @@ static void cancel_id(struct cancel *x, uint64_t id, const struct cw_selector *s
     }
     if (rc < 0) {
         if (single)
-            note(x, rc == -ENOENT ? "job %llu does not exist" : "job %llu: its record is damaged", n);
+            note(x, rc == -ENOENT ? "job %llu does not exist" : "job %llu: its record is damaged",
+                 n);
         return;
     }
     uint64_t touched = 0;
@@ -119,18 +122,25 @@ static void cancel_id(struct cancel *x, uint64_t id, const struct cw_selector *s
     if (touched == 0 && single && s.live == NULL)
         note(x, "job %llu has ended already (%s)", n, cw_state_name(s.rec->state));
     else if (touched == 0 && single)
-        note(x, x->m->has_signal ? "job %llu: nothing of it runs" : "job %llu: nothing of it is left to cancel", n);
+        note(x,
+             x->m->has_signal ? "job %llu: nothing of it runs"
+                              : "job %llu: nothing of it is left to cancel",
+             n);
     cw_jobsrc_fini(&s);
 }
 
-struct range { struct cancel *x; const struct cw_selector *sel; };
+struct range {
+    struct cancel *x;
+    const struct cw_selector *sel;
+};
 
 static bool each_in_range(struct cw_job *j, void *arg)
 {
     struct range *r = arg;
     if (j->id > r->sel->last)
         return false;
-    if (j->id >= r->sel->first && cw_users_may(r->x->c, r->x->who, j->uid) && cw_jobfilter_live(&r->x->filter, j, partition_name(r->x, j)))
+    if (j->id >= r->sel->first && cw_users_may(r->x->c, r->x->who, j->uid) &&
+        cw_jobfilter_live(&r->x->filter, j, partition_name(r->x, j)))
         r->x->reply->matched += cancel_live(r->x, j, r->sel, NULL);
     return true;
 }
@@ -152,7 +162,10 @@ void cw_req_cancel(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCM
     struct cw_error err = {0};
     if (cw_answer_if_failing(c, call))
         return;
-    struct cancel x = {.c = c, .m = (const Cw__CancelRequest *)msg, .who = cw_rpc_call_identity(call), .arena = cw_rpc_call_arena(call)};
+    struct cancel x = {.c = c,
+                       .m = (const Cw__CancelRequest *)msg,
+                       .who = cw_rpc_call_identity(call),
+                       .arena = cw_rpc_call_arena(call)};
     int rc = cw_jobfilter_init(&x.filter, x.m->filter, &err);
     if (rc == 0 && cw_jobfilter_is_empty(&x.filter))
         rc = cw_fail(&err, -EINVAL, "say which jobs: ids, states, users, names or partitions");

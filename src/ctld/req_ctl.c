@@ -1,5 +1,5 @@
-/* req_ctl.c: the controller about itself: one row per verb. hold and release act on jobs that the caller
- * owns; the rest is for administrators, but for what tells nothing of others. */
+/* req_ctl.c: the controller about itself: one row per verb. hold and release act on jobs that the
+ * caller owns; the rest is for administrators, but for what tells nothing of others. */
 #include "config.h"
 
 #include "ctld/requests.h"
@@ -37,7 +37,7 @@ static void done(struct ctl *x, const char *text)
     cw_answer(x->c, x->call, &x->reply->base);
 }
 
-/* ---- hold, release ------------------------------------------------------------------------------------ */
+/* ---- hold, release -------------------------------------------------------------------------- */
 
 static int hold_one(struct ctl *x, const char *text, bool hold, struct cw_error *err)
 {
@@ -54,14 +54,17 @@ static int hold_one(struct ctl *x, const char *text, bool hold, struct cw_error 
         if (j != NULL && j->id == id && cw_users_may(x->c, who, j->uid)) {
             cw_model_hold(x->c->model, j, hold, who->uid, cw_clock_real_ns());
         } else if (single && j != NULL && j->id != id && cw_users_may(x->c, who, j->uid)) {
-            rc = cw_fail(err, -EINVAL, "job %llu is an element: hold its array %llu", (unsigned long long)id, (unsigned long long)j->id);
+            rc = cw_fail(err, -EINVAL, "job %llu is an element: hold its array %llu",
+                         (unsigned long long)id, (unsigned long long)j->id);
         } else if (single) {
             struct cw_jobsrc s;
             rc = cw_jobview_find(x->c, id, x->arena, &s, NULL, NULL, err);
             if (rc == 0) {
                 bool mine = cw_users_may(x->c, who, s.rec->owner->uid);
-                rc = mine ? cw_fail(err, -ESRCH, "job %llu has ended already (%s)", (unsigned long long)id, cw_state_name(s.rec->state))
-                          : cw_fail(err, -ENOENT, "job %llu does not exist", (unsigned long long)id);
+                rc = mine
+                         ? cw_fail(err, -ESRCH, "job %llu has ended already (%s)",
+                                   (unsigned long long)id, cw_state_name(s.rec->state))
+                         : cw_fail(err, -ENOENT, "job %llu does not exist", (unsigned long long)id);
                 cw_jobsrc_fini(&s);
             }
         }
@@ -96,7 +99,7 @@ static void verb_release(struct ctl *x)
     hold_or_release(x, false);
 }
 
-/* ---- diag --------------------------------------------------------------------------------------------- */
+/* ---- diag ----------------------------------------------------------------------------------- */
 
 static json_int_t n(uint64_t v)
 {
@@ -108,7 +111,9 @@ static void set(json_t *o, const char *key, uint64_t v)
     json_object_set_new(o, key, json_integer(n(v)));
 }
 
-struct counts { uint64_t pending, starting, running, other, waiting_elements; };
+struct counts {
+    uint64_t pending, starting, running, other, waiting_elements;
+};
 
 static bool count_job(struct cw_job *j, void *arg)
 {
@@ -196,7 +201,7 @@ static void verb_diag(struct ctl *x)
     cw_autobuf struct cw_buf text = {0};
     diag_times(x->c, o);
     diag_store(x->c, o);
-    json_object_foreach(o, key, v) {
+    json_object_foreach (o, key, v) {
         if (json_is_integer(v))
             cw_buf_addf(&text, "%-22s %lld\n", key, (long long)json_integer_value(v));
         else
@@ -209,11 +214,12 @@ static void verb_diag(struct ctl *x)
     cw_answer_now(x->call, &x->reply->base);
 }
 
-/* ---- the others ------------------------------------------------------------------------------------------ */
+/* ---- the others ----------------------------------------------------------------------------- */
 
 static void verb_ping(struct ctl *x)
 {
-    x->reply->text = cw_arena_printf(x->arena, "controller of %s, version %s, pid %d", x->c->conf->cluster, PACKAGE_VERSION, (int)getpid());
+    x->reply->text = cw_arena_printf(x->arena, "controller of %s, version %s, pid %d",
+                                     x->c->conf->cluster, PACKAGE_VERSION, (int)getpid());
     cw_answer_now(x->call, &x->reply->base);
 }
 
@@ -226,7 +232,8 @@ static void verb_selfcheck(struct ctl *x)
         return;
     }
     cw_log_error("selfcheck: %d differences: %s", bad, cw_buf_str(&text));
-    cw_answer_failuref(x->c, x->call, -EUCLEAN, "the ledger does not agree with the attempts: %.400s", cw_buf_str(&text));
+    cw_answer_failuref(x->c, x->call, -EUCLEAN,
+                       "the ledger does not agree with the attempts: %.400s", cw_buf_str(&text));
 }
 
 static void verb_show_config(struct ctl *x)
@@ -249,7 +256,11 @@ static void verb_shutdown(struct ctl *x)
     cw_turn_after(x->c->turn, CW_TURN_REPLY, stop_after_answer, x->c);
 }
 
-struct backup { struct ctl x; int rc; struct cw_error err; };
+struct backup {
+    struct ctl x;
+    int rc;
+    struct cw_error err;
+};
 
 static void backup_work(void *arg)
 {
@@ -271,7 +282,9 @@ static void backup_done(void *arg)
 static void verb_backup(struct ctl *x)
 {
     if (x->m->n_args != 1 || x->m->args[0][0] != '/') {
-        cw_answer_failuref(x->c, x->call, -EINVAL, "backup: name one directory by its absolute path (on the controller's host)");
+        cw_answer_failuref(
+            x->c, x->call, -EINVAL,
+            "backup: name one directory by its absolute path (on the controller's host)");
         return;
     }
     struct backup *b = cw_xcalloc(1, sizeof *b);
@@ -280,15 +293,21 @@ static void verb_backup(struct ctl *x)
     cw_loop_work(x->c->loop, backup_work, backup_done, b);
 }
 
-static const struct { const char *verb; bool admin; void (*fn)(struct ctl *x); } verbs[] = {
-    {"ping", false, verb_ping},           {"hold", false, verb_hold},         {"release", false, verb_release},
-    {"diag", false, verb_diag},           {"selfcheck", true, verb_selfcheck}, {"show-config", true, verb_show_config},
-    {"shutdown", true, verb_shutdown},    {"backup", true, verb_backup},
+static const struct {
+    const char *verb;
+    bool admin;
+    void (*fn)(struct ctl *x);
+} verbs[] = {
+    {"ping", false, verb_ping},          {"hold", false, verb_hold},
+    {"release", false, verb_release},    {"diag", false, verb_diag},
+    {"selfcheck", true, verb_selfcheck}, {"show-config", true, verb_show_config},
+    {"shutdown", true, verb_shutdown},   {"backup", true, verb_backup},
 };
 
 void cw_req_ctl(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCMessage *msg)
 {
-    struct ctl x = {.c = c, .call = call, .m = (const Cw__CtlRequest *)msg, .arena = cw_rpc_call_arena(call)};
+    struct ctl x = {
+        .c = c, .call = call, .m = (const Cw__CtlRequest *)msg, .arena = cw_rpc_call_arena(call)};
     x.reply = cw_arena_alloc(x.arena, sizeof *x.reply);
     cw__ctl_reply__init(x.reply);
     for (size_t i = 0; i < CW_ARRAY_LEN(verbs); i++) {

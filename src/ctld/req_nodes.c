@@ -18,7 +18,8 @@ static Cw__NodeRecord *node_record(struct cw_ctld *c, const struct cw_node *n, s
 {
     ProtobufCMessage *m;
     if (cw_turn_failing(c->turn, NULL) &&
-        cw_row_get(c->store, CW_TABLE_NODE, n->name, strlen(n->name), &cw__node_record__descriptor, a, &m, NULL) == 0)
+        cw_row_get(c->store, CW_TABLE_NODE, n->name, strlen(n->name), &cw__node_record__descriptor,
+                   a, &m, NULL) == 0)
         return (Cw__NodeRecord *)m;
     return (Cw__NodeRecord *)cw_walk_copy(&n->rec->base, a);
 }
@@ -36,13 +37,15 @@ static Cw__NodeInfo *node_info(struct cw_ctld *c, const struct cw_node *n, struc
     i->mem_used = n->mem_used;
     i->gpus_used = n->gpus_total - (uint32_t)__builtin_popcountll(n->gpu_free);
     size_t attempts = 0, q = 0;
-    cw_list_each(p, &n->attempts) attempts++;
+    cw_list_each (p, &n->attempts)
+        attempts++;
     i->quarantined = cw_arena_alloc(a, (attempts + 1) * sizeof *i->quarantined);
-    cw_list_each(p, &n->attempts) {
+    cw_list_each (p, &n->attempts) {
         const struct cw_attempt *at = cw_list_entry(p, struct cw_attempt, on_node);
         if (cw_state_terminal(at->rec->state))
-            i->quarantined[q++] = cw_arena_printf(a, "job %llu attempt %u: %s", (unsigned long long)at->id, at->attempt,
-                                                  at->rec->message != NULL ? at->rec->message : "not proven empty");
+            i->quarantined[q++] = cw_arena_printf(
+                a, "job %llu attempt %u: %s", (unsigned long long)at->id, at->attempt,
+                at->rec->message != NULL ? at->rec->message : "not proven empty");
         else
             i->jobs++;
     }
@@ -56,7 +59,8 @@ static Cw__NodeInfo *node_info(struct cw_ctld *c, const struct cw_node *n, struc
     return i;
 }
 
-static Cw__PartitionInfo *partition_info(struct cw_ctld *c, const struct cw_partition *p, struct cw_arena *a)
+static Cw__PartitionInfo *partition_info(struct cw_ctld *c, const struct cw_partition *p,
+                                         struct cw_arena *a)
 {
     Cw__PartitionInfo *i = cw_arena_alloc(a, sizeof *i);
     uint32_t n = cw_model_n_nodes(c->model);
@@ -78,7 +82,8 @@ static Cw__PartitionInfo *partition_info(struct cw_ctld *c, const struct cw_part
 }
 
 /* Names of the request as a list; each may be a host list. Unknown names are an error. */
-static int wanted(struct cw_ctld *c, char *const *names, size_t n, struct cw_strv *ret, struct cw_error *err)
+static int wanted(struct cw_ctld *c, char *const *names, size_t n, struct cw_strv *ret,
+                  struct cw_error *err)
 {
     for (size_t i = 0; i < n; i++) {
         cw_autostrv struct cw_strv some = {0};
@@ -111,7 +116,8 @@ void cw_req_nodes(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCMe
     size_t n = m->n_names > 0 ? names.n : total;
     r->nodes = cw_arena_alloc(a, (n + 1) * sizeof *r->nodes);
     for (size_t k = 0; k < n; k++) {
-        struct cw_node *node = m->n_names > 0 ? cw_model_node(c->model, names.v[k]) : cw_model_node_at(c->model, (uint32_t)k);
+        struct cw_node *node = m->n_names > 0 ? cw_model_node(c->model, names.v[k])
+                                              : cw_model_node_at(c->model, (uint32_t)k);
         r->nodes[r->n_nodes++] = node_info(c, node, a);
     }
     r->partitions = cw_arena_alloc(a, (c->conf->n_partitions + 1) * sizeof *r->partitions);
@@ -130,7 +136,8 @@ void cw_req_node_set(struct cw_ctld *c, struct cw_rpc_call *call, const Protobuf
     struct cw_error err = {0};
     bool drain = m->verb == CW__NODE_VERB__NODE_DRAIN;
     cw_autostrv struct cw_strv names = {0};
-    int rc = m->n_names == 0 ? cw_fail(&err, -EINVAL, "no node was named") : wanted(c, m->names, m->n_names, &names, &err);
+    int rc = m->n_names == 0 ? cw_fail(&err, -EINVAL, "no node was named")
+                             : wanted(c, m->names, m->n_names, &names, &err);
     if (rc == 0 && drain && (m->reason == NULL || m->reason[0] == '\0'))
         rc = cw_fail(&err, -EINVAL, "drain needs a reason");
     if (rc < 0) {
@@ -142,8 +149,10 @@ void cw_req_node_set(struct cw_ctld *c, struct cw_rpc_call *call, const Protobuf
     cw__node_set_reply__init(r);
     r->names = cw_arena_alloc(a, (names.n + 1) * sizeof *r->names);
     for (size_t i = 0; i < names.n; i++) {
-        cw_model_node_drain(c->model, cw_model_node(c->model, names.v[i]), drain, m->reason, uid, cw_clock_real_ns());
-        cw_log_info("node %s: %s by uid %u%s%s", names.v[i], drain ? "drained" : "resumed", uid, drain ? ": " : "", drain ? m->reason : "");
+        cw_model_node_drain(c->model, cw_model_node(c->model, names.v[i]), drain, m->reason, uid,
+                            cw_clock_real_ns());
+        cw_log_info("node %s: %s by uid %u%s%s", names.v[i], drain ? "drained" : "resumed", uid,
+                    drain ? ": " : "", drain ? m->reason : "");
         r->names[r->n_names++] = cw_arena_strdup(a, names.v[i]);
     }
     cw_answer(c, call, &r->base);

@@ -1,8 +1,9 @@
-/* req_submit.c: accepts jobs. The items of one request are independent: each gets an id or a refusal,
- * and a refusal keeps nothing. Order of the checks: what needs no state, the request key (a retry gets the
- * id of the first time, whatever has changed since), the site's rules, the partition and its nodes, the
- * dependencies; then payload, job and request key go into one batch and are answered after its commit.
- * Identity comes from the credential, never from the message. Tested by ctld_component_test.c. */
+/* req_submit.c: accepts jobs. The items of one request are independent: each gets an id or a
+ * refusal, and a refusal keeps nothing. Order of the checks: what needs no state, the request key
+ * (a retry gets the id of the first time, whatever has changed since), the site's rules, the
+ * partition and its nodes, the dependencies; then payload, job and request key go into one batch
+ * and are answered after its commit. Identity comes from the credential, never from the message.
+ * Tested by ctld_component_test.c. */
 #include "ctld/requests.h"
 
 #include <string.h>
@@ -31,7 +32,8 @@ struct submit {
     const char *user;
     bool test_only;
     int64_t now_ns;
-    /* the last item that passed the feasibility check: items of a request tend to ask for the same */
+    /* the last item that passed the feasibility check: items of a request tend to ask for the same
+     */
     const struct cw_partition *last_partition;
     uint32_t last_cores, last_gpus;
     uint64_t last_mem;
@@ -39,15 +41,17 @@ struct submit {
     bool last_valid;
 };
 
-/* ---- the site's rules ------------------------------------------------------------------------------- */
+/* ---- the site's rules ----------------------------------------------------------------------- */
 
 static int check_user(const struct submit *x, struct cw_error *err)
 {
     const struct cw_conf *conf = x->c->conf;
     if (x->who->uid == 0 && !conf->allow_root_jobs)
         return cw_fail(err, -EACCES, "jobs of root are not allowed here (allow_root_jobs = false)");
-    if (conf->allow_users != NULL && conf->allow_users[0] != '\0' && !cw_users_in_list(conf->allow_users, x->user))
-        return cw_fail(err, -EACCES, "user %s may not submit here, allowed are: %s", x->user, conf->allow_users);
+    if (conf->allow_users != NULL && conf->allow_users[0] != '\0' &&
+        !cw_users_in_list(conf->allow_users, x->user))
+        return cw_fail(err, -EACCES, "user %s may not submit here, allowed are: %s", x->user,
+                       conf->allow_users);
     return 0;
 }
 
@@ -55,10 +59,12 @@ static int check_room(const struct submit *x, struct cw_error *err)
 {
     struct cw_turn_stats st;
     if (cw_model_n_jobs(x->c->model) >= x->c->conf->max_jobs)
-        return cw_fail(err, -EAGAIN, "the queue is full: %llu jobs (max_jobs)", (unsigned long long)x->c->conf->max_jobs);
+        return cw_fail(err, -EAGAIN, "the queue is full: %llu jobs (max_jobs)",
+                       (unsigned long long)x->c->conf->max_jobs);
     cw_turn_get_stats(x->c->turn, &st);
     if (st.open_bytes > OPEN_BYTES_MAX)
-        return cw_fail(err, -EAGAIN, "the disk is behind: %zu bytes wait to be stored", st.open_bytes);
+        return cw_fail(err, -EAGAIN, "the disk is behind: %zu bytes wait to be stored",
+                       st.open_bytes);
     return 0;
 }
 
@@ -68,16 +74,19 @@ static int no_partition(const struct submit *x, const char *name, struct cw_erro
     const struct cw_partition *p;
     for (uint16_t i = 0; (p = cw_model_partition(x->c->model, i)) != NULL; i++)
         cw_buf_addf(&names, "%s%s", i == 0 ? "" : ", ", p->name);
-    return cw_fail(err, -EINVAL, "partition '%s' does not exist, there are: %s", name, cw_buf_str(&names));
+    return cw_fail(err, -EINVAL, "partition '%s' does not exist, there are: %s", name,
+                   cw_buf_str(&names));
 }
 
 static int check_time(const Cw__JobSpec *s, const struct cw_partition *p, struct cw_error *err)
 {
     char asked[32], most[32];
-    if (!s->has_time_limit_s || p->max_time_s == 0 || p->max_time_s == CW_DURATION_UNLIMITED || s->time_limit_s <= p->max_time_s)
+    if (!s->has_time_limit_s || p->max_time_s == 0 || p->max_time_s == CW_DURATION_UNLIMITED ||
+        s->time_limit_s <= p->max_time_s)
         return 0;
-    return cw_fail(err, -EINVAL, "time limit: partition %s allows at most %s, %s was asked", p->name,
-                   cw_duration_format(p->max_time_s, most, sizeof most), cw_duration_format(s->time_limit_s, asked, sizeof asked));
+    return cw_fail(err, -EINVAL, "time limit: partition %s allows at most %s, %s was asked",
+                   p->name, cw_duration_format(p->max_time_s, most, sizeof most),
+                   cw_duration_format(s->time_limit_s, asked, sizeof asked));
 }
 
 static int check_volumes(struct cw_ctld *c, const Cw__JobSpec *s, struct cw_error *err)
@@ -90,14 +99,18 @@ static int check_volumes(struct cw_ctld *c, const Cw__JobSpec *s, struct cw_erro
             return cw_wrap(err, -ENOTSUP, "volume %s", v->source);
         if (!CW_PLUG_HAS(volume, p, check))
             continue;
-        int rc = CW_PLUG_OPS(volume, p)->check(cw_plug_ctx(p), v->source, v->target, v->has_read_only && v->read_only, &perr);
+        int rc = CW_PLUG_OPS(volume, p)->check(cw_plug_ctx(p), v->source, v->target,
+                                               v->has_read_only && v->read_only, &perr);
         if (rc < 0)
             return cw_fail(err, rc, "volume %s: %s", v->source, perr.text);
     }
     return 0;
 }
 
-struct isolation_seen { const char *name; bool found, any; };
+struct isolation_seen {
+    const char *name;
+    bool found, any;
+};
 
 static void isolation_scan(struct cw_ctld *c, struct isolation_seen *w)
 {
@@ -132,11 +145,14 @@ static bool same_as_last(const struct submit *x, const Cw__JobSpec *s, const str
 {
     const char *type = s->settings != NULL ? s->settings->gpu_type : NULL;
     uint64_t mem = s->settings != NULL && s->settings->has_mem_bytes ? s->settings->mem_bytes : 0;
-    return x->last_valid && x->last_partition == p && x->last_cores == cw_spec_cores(s) && x->last_gpus == cw_spec_gpus(s) && x->last_mem == mem &&
-           (type == NULL) == (x->last_gpu_type == NULL) && (type == NULL || strcmp(type, x->last_gpu_type) == 0);
+    return x->last_valid && x->last_partition == p && x->last_cores == cw_spec_cores(s) &&
+           x->last_gpus == cw_spec_gpus(s) && x->last_mem == mem &&
+           (type == NULL) == (x->last_gpu_type == NULL) &&
+           (type == NULL || strcmp(type, x->last_gpu_type) == 0);
 }
 
-static int check_feasible(struct submit *x, const Cw__JobSpec *s, const struct cw_partition *p, struct cw_error *err)
+static int check_feasible(struct submit *x, const Cw__JobSpec *s, const struct cw_partition *p,
+                          struct cw_error *err)
 {
     if (same_as_last(x, s, p))
         return 0;
@@ -157,38 +173,46 @@ static int check_array(const struct submit *x, const Cw__JobSpec *s, struct cw_e
     if (s->array == NULL)
         return 0;
     struct cw_idset set = {0};
-    int rc = cw_idset_parse(s->array->indices, strlen(s->array->indices), CW_CHECK_MAX_ARRAY_INDEX, &set, err);
+    int rc = cw_idset_parse(s->array->indices, strlen(s->array->indices), CW_CHECK_MAX_ARRAY_INDEX,
+                            &set, err);
     if (rc < 0)
         return rc;
     uint64_t n = cw_idset_count(&set);
     cw_idset_fini(&set);
     if (n > x->c->conf->max_array)
-        return cw_fail(err, -EINVAL, "array of %llu elements, at most %llu are allowed (max_array)", (unsigned long long)n, (unsigned long long)x->c->conf->max_array);
+        return cw_fail(err, -EINVAL, "array of %llu elements, at most %llu are allowed (max_array)",
+                       (unsigned long long)n, (unsigned long long)x->c->conf->max_array);
     return 0;
 }
 
-/* ---- dependencies --------------------------------------------------------------------------------------- */
+/* ---- dependencies --------------------------------------------------------------------------- */
 
 /* On something that has ended: satisfied, or never to be. */
 static int dependency_of_ended(const Cw__Dependency *d, Cw__State state, struct cw_error *err)
 {
     bool ok = state == CW__STATE__COMPLETED;
     unsigned long long id = d->job_id;
-    if ((d->kind == CW__DEPENDENCY_KIND__AFTEROK || d->kind == CW__DEPENDENCY_KIND__AFTERCORR) && !ok)
-        return cw_fail(err, -EINVAL, "dependency afterok:%llu can never be satisfied: job %llu ended %s", id, id, cw_state_name(state));
+    if ((d->kind == CW__DEPENDENCY_KIND__AFTEROK || d->kind == CW__DEPENDENCY_KIND__AFTERCORR) &&
+        !ok)
+        return cw_fail(err, -EINVAL,
+                       "dependency afterok:%llu can never be satisfied: job %llu ended %s", id, id,
+                       cw_state_name(state));
     if (d->kind == CW__DEPENDENCY_KIND__AFTERNOTOK && ok)
-        return cw_fail(err, -EINVAL, "dependency afternotok:%llu can never be satisfied: job %llu ended %s", id, id, cw_state_name(state));
+        return cw_fail(err, -EINVAL,
+                       "dependency afternotok:%llu can never be satisfied: job %llu ended %s", id,
+                       id, cw_state_name(state));
     return 0;
 }
 
 /* "12_3": from here on it is a dependency on that element's own id. */
-static int name_element(Cw__Dependency *d, const struct cw_jobsrc *s, bool *is_element, uint64_t *ordinal, struct cw_error *err)
+static int name_element(Cw__Dependency *d, const struct cw_jobsrc *s, bool *is_element,
+                        uint64_t *ordinal, struct cw_error *err)
 {
     if (!d->has_index)
         return 0;
     if (!s->is_array || *is_element || !cw_idset_has(&s->indices, d->index))
-        return cw_fail(err, -EINVAL, "dependency on job %llu_%llu: it does not exist", (unsigned long long)d->job_id,
-                       (unsigned long long)d->index);
+        return cw_fail(err, -EINVAL, "dependency on job %llu_%llu: it does not exist",
+                       (unsigned long long)d->job_id, (unsigned long long)d->index);
     *ordinal = cw_idset_rank(&s->indices, d->index);
     *is_element = true;
     d->job_id = cw_jobsrc_element_id(s, *ordinal);
@@ -207,13 +231,15 @@ static int resolve_dependency(struct submit *x, Cw__Dependency *d, struct cw_err
     d->satisfied = false; /* what the client says does not count */
     int rc = cw_jobview_find(x->c, d->job_id, x->arena, &s, &is_element, &ordinal, NULL);
     if (rc < 0)
-        return cw_fail(err, rc == -ENOENT ? -EINVAL : rc, "dependency on job %llu: it does not exist", (unsigned long long)d->job_id);
+        return cw_fail(err, rc == -ENOENT ? -EINVAL : rc,
+                       "dependency on job %llu: it does not exist", (unsigned long long)d->job_id);
     rc = name_element(d, &s, &is_element, &ordinal, err);
     if (rc < 0) {
         cw_jobsrc_fini(&s);
         return rc;
     }
-    Cw__State state = is_element ? cw_jobview_element_state(x->c, &s, ordinal, &known) : s.rec->state;
+    Cw__State state =
+        is_element ? cw_jobview_element_state(x->c, &s, ordinal, &known) : s.rec->state;
     if (!known) { /* an element of which only the store knows how it ended */
         Cw__JobInfo *i = cw_jobview_element(x->c, &s, ordinal, x->arena);
         state = i->state;
@@ -226,7 +252,7 @@ static int resolve_dependency(struct submit *x, Cw__Dependency *d, struct cw_err
     return rc;
 }
 
-/* ---- one item -------------------------------------------------------------------------------------------- */
+/* ---- one item ------------------------------------------------------------------------------- */
 
 static int check_item(struct submit *x, const Cw__JobSpec *s, struct cw_error *err)
 {
@@ -253,7 +279,8 @@ static int check_item(struct submit *x, const Cw__JobSpec *s, struct cw_error *e
     return rc;
 }
 
-/* Defaults of this moment become part of the job: a later change of the configuration does not touch it. */
+/* Defaults of this moment become part of the job: a later change of the configuration does not
+ * touch it. */
 static void fill_defaults(const struct submit *x, Cw__JobSpec *s)
 {
     const struct cw_partition *p = cw_model_partition_find(x->c->model, s->partition);
@@ -271,7 +298,8 @@ static void fill_defaults(const struct submit *x, Cw__JobSpec *s)
     }
 }
 
-static int keep_item(struct submit *x, const Cw__SubmitItem *item, Cw__SubmitResult *r, struct cw_error *err)
+static int keep_item(struct submit *x, const Cw__SubmitItem *item, Cw__SubmitResult *r,
+                     struct cw_error *err)
 {
     struct cw_ctld *c = x->c;
     uint8_t hash[32];
@@ -303,11 +331,13 @@ static int keep_item(struct submit *x, const Cw__SubmitItem *item, Cw__SubmitRes
     return 0;
 }
 
-static int submit_item(struct submit *x, const Cw__SubmitItem *item, Cw__SubmitResult *r, struct cw_error *err)
+static int submit_item(struct submit *x, const Cw__SubmitItem *item, Cw__SubmitResult *r,
+                       struct cw_error *err)
 {
     struct cw_ctld *c = x->c;
     if (item->request_key.len != 16)
-        return cw_fail(err, -EINVAL, "request key has %zu bytes, 16 are wanted", item->request_key.len);
+        return cw_fail(err, -EINVAL, "request key has %zu bytes, 16 are wanted",
+                       item->request_key.len);
     int rc = cw_check_spec(item->spec, item->payload, err);
     if (rc < 0)
         return rc;
@@ -345,7 +375,10 @@ static Cw__Failure *failure(struct cw_arena *a, const struct cw_error *err)
 void cw_req_submit(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCMessage *msg)
 {
     const Cw__SubmitRequest *m = (const Cw__SubmitRequest *)msg;
-    struct submit x = {.c = c, .arena = cw_rpc_call_arena(call), .who = cw_rpc_call_identity(call), .test_only = m->has_test_only && m->test_only};
+    struct submit x = {.c = c,
+                       .arena = cw_rpc_call_arena(call),
+                       .who = cw_rpc_call_identity(call),
+                       .test_only = m->has_test_only && m->test_only};
     x.user = cw_users_name(c->users, x.who->uid);
     x.now_ns = cw_clock_real_ns();
     if (x.user == NULL) /* its ten minutes ended between two lines */
@@ -365,7 +398,8 @@ void cw_req_submit(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCM
     if (cw_model_next_id(c->model) != before) {
         uint8_t next[8];
         cw_store_key_u64(next, cw_model_next_id(c->model));
-        cw_batch_put(cw_turn_batch(c->turn), CW_TABLE_META, CW_META_NEXT_ID, strlen(CW_META_NEXT_ID), next, sizeof next);
+        cw_batch_put(cw_turn_batch(c->turn), CW_TABLE_META, CW_META_NEXT_ID,
+                     strlen(CW_META_NEXT_ID), next, sizeof next);
     }
     cw_answer(c, call, &r->base);
 }

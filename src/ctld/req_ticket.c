@@ -13,10 +13,12 @@
 
 #define TICKET_LIFE_NS (300 * CW_NS_PER_S)
 
-static int ticket_attempt(struct cw_ctld *c, const struct cw_jobpick *p, const Cw__TicketRequest *m, struct cw_arena *a, Cw__AttemptRecord **ret, struct cw_error *err)
+static int ticket_attempt(struct cw_ctld *c, const struct cw_jobpick *p, const Cw__TicketRequest *m,
+                          struct cw_arena *a, Cw__AttemptRecord **ret, struct cw_error *err)
 {
     if (p->src.is_array && !p->is_element)
-        return cw_fail(err, -EINVAL, "job %s is an array: name one element, as %s_INDEX", m->id, m->id);
+        return cw_fail(err, -EINVAL, "job %s is an array: name one element, as %s_INDEX", m->id,
+                       m->id);
     uint32_t attempt = m->has_attempt && m->attempt != 0 ? m->attempt : p->attempt;
     int rc = cw_jobview_attempt(c, p->element_id, attempt, a, ret, err);
     if (rc == -ENOENT && attempt != 0)
@@ -28,14 +30,16 @@ static int ticket_attempt(struct cw_ctld *c, const struct cw_jobpick *p, const C
     return cw_fail(err, -ENOENT, "job %s never started, it has no output", m->id);
 }
 
-static int ticket_make(struct cw_ctld *c, const struct cw_jobpick *p, const Cw__TicketRequest *m, struct cw_arena *a, Cw__TicketReply *r, struct cw_error *err)
+static int ticket_make(struct cw_ctld *c, const struct cw_jobpick *p, const Cw__TicketRequest *m,
+                       struct cw_arena *a, Cw__TicketReply *r, struct cw_error *err)
 {
     if (strcmp(m->right, "logs") != 0)
         return cw_fail(err, -EINVAL, "right '%s' is not known, there is: logs", m->right);
     int rc = ticket_attempt(c, p, m, a, &r->attempt, err);
     if (rc < 0)
         return rc;
-    struct cw_node *n = cw_model_node(c->model, r->attempt->grant != NULL ? r->attempt->grant->node : "");
+    struct cw_node *n =
+        cw_model_node(c->model, r->attempt->grant != NULL ? r->attempt->grant->node : "");
     if (n == NULL || n->rec->address == NULL || n->rec->public_key.len != 32)
         return cw_fail(err, -EAGAIN, "the node of job %s has not registered", m->id);
     Cw__TicketBody b = CW__TICKET_BODY__INIT;

@@ -8,12 +8,17 @@
 
 #define TIMEOUT_DEFAULT_MS 30000u
 
-struct items { struct cw_wait_item *v; size_t n, cap; };
+struct items {
+    struct cw_wait_item *v;
+    size_t n, cap;
+};
 
 static int items_add(struct items *l, uint64_t id, bool is_element, struct cw_error *err)
 {
     if (l->n >= CW_WAITS_ITEMS_MAX)
-        return cw_fail(err, -E2BIG, "too many jobs to wait for, at most %u are allowed in one request", CW_WAITS_ITEMS_MAX);
+        return cw_fail(err, -E2BIG,
+                       "too many jobs to wait for, at most %u are allowed in one request",
+                       CW_WAITS_ITEMS_MAX);
     if (l->n == l->cap) {
         l->cap = l->cap ? l->cap * 2 : 16;
         l->v = cw_xrealloc(l->v, l->cap, sizeof *l->v);
@@ -22,7 +27,8 @@ static int items_add(struct items *l, uint64_t id, bool is_element, struct cw_er
     return 0;
 }
 
-static int add_elements(struct items *l, const struct cw_jobsrc *s, const struct cw_selector *sel, const char *text, struct cw_error *err)
+static int add_elements(struct items *l, const struct cw_jobsrc *s, const struct cw_selector *sel,
+                        const char *text, struct cw_error *err)
 {
     struct cw_idset ordinals = {0};
     int rc = 0;
@@ -44,7 +50,8 @@ static int add_selector(struct cw_ctld *c, struct items *l, const char *text, st
         return rc;
     struct cw_arena *a = cw_arena_create();
     if (sel.last - sel.first >= CW_WAITS_ITEMS_MAX)
-        rc = cw_fail(err, -E2BIG, "'%s' names too many jobs, at most %u are allowed in one request", text, CW_WAITS_ITEMS_MAX);
+        rc = cw_fail(err, -E2BIG, "'%s' names too many jobs, at most %u are allowed in one request",
+                     text, CW_WAITS_ITEMS_MAX);
     for (uint64_t id = sel.first; rc == 0 && id <= sel.last; id++) {
         struct cw_jobsrc s;
         bool is_element;
@@ -76,7 +83,8 @@ void cw_req_wait(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCMes
     for (size_t i = 0; rc == 0 && i < m->n_ids; i++)
         rc = add_selector(c, &l, m->ids[i], &err);
     if (rc == 0)
-        rc = cw_waits_add(c->waits, call, l.v, l.n, m->has_timeout_ms ? m->timeout_ms : TIMEOUT_DEFAULT_MS, &err);
+        rc = cw_waits_add(c->waits, call, l.v, l.n,
+                          m->has_timeout_ms ? m->timeout_ms : TIMEOUT_DEFAULT_MS, &err);
     if (rc < 0)
         cw_answer_failure(c, call, &err);
     free(l.v);

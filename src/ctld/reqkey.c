@@ -1,6 +1,6 @@
-/* reqkey.c: which submit got which id. The keys in memory hang on the generation of the turn that stores
- * them and go when it is on disk. They are hashed with a secret key: clients choose these bytes.
- * Test: reqkey_test.c. */
+/* reqkey.c: which submit got which id. The keys in memory hang on the generation of the turn that
+ * stores them and go when it is on disk. They are hashed with a secret key: clients choose these
+ * bytes. Test: reqkey_test.c. */
 #include "ctld/reqkey.h"
 
 #include <sodium.h>
@@ -54,12 +54,15 @@ static uint64_t key_hash(const struct cw_reqkeys *r, const uint8_t key[CW_ROW_RE
     return h;
 }
 
-int cw_reqkeys_find(struct cw_reqkeys *r, uint32_t uid, const uint8_t key16[16], uint64_t *ret_id, uint64_t *ret_count, struct cw_error *err)
+int cw_reqkeys_find(struct cw_reqkeys *r, uint32_t uid, const uint8_t key16[16], uint64_t *ret_id,
+                    uint64_t *ret_count, struct cw_error *err)
 {
     uint8_t key[CW_ROW_REQKEY_KEY];
     cw_row_reqkey_key(key, uid, key16);
-    /* While commits fail only what is on disk is told; the first request with this key still waits. */
-    struct fresh *first = cw_turn_failing(r->turn, NULL) ? NULL : cw_idtable_find(r->fresh, key_hash(r, key));
+    /* While commits fail only what is on disk is told; the first request with this key still waits.
+     */
+    struct fresh *first =
+        cw_turn_failing(r->turn, NULL) ? NULL : cw_idtable_find(r->fresh, key_hash(r, key));
     for (struct fresh *f = first; f != NULL; f = f->next_same)
         if (memcmp(f->key, key, sizeof key) == 0) {
             *ret_id = f->id;
@@ -107,7 +110,8 @@ static void batch_stored(void *arg, bool committed)
     free(b);
 }
 
-void cw_reqkeys_put(struct cw_reqkeys *r, uint32_t uid, const uint8_t key16[16], uint64_t id, uint64_t count)
+void cw_reqkeys_put(struct cw_reqkeys *r, uint32_t uid, const uint8_t key16[16], uint64_t id,
+                    uint64_t count)
 {
     struct fresh *f = cw_xcalloc(1, sizeof *f);
     cw_row_reqkey_key(f->key, uid, key16);

@@ -1,7 +1,7 @@
 #pragma once
-/* The handlers of requests, one file each (req_NAME.c). Each gets a decoded message that lives in the
- * call's arena and ends the call through answer.h, now or later. Who may ask at all was decided by
- * dispatch.c; whose jobs one may touch is decided here. */
+/* The handlers of requests, one file each (req_NAME.c). Each gets a decoded message that lives in
+ * the call's arena and ends the call through answer.h, now or later. Who may ask at all was decided
+ * by dispatch.c; whose jobs one may touch is decided here. */
 #include "ctld/ctld.h"
 #include "proto/wire.pb-c.h"
 #include "wire/rpc_server.h"

@@ -1,7 +1,7 @@
-/* retention.c: what is older than retention_s goes: a job's row, its attempts, its request key and its
- * entries in DONE; events; and, after jobs went, payloads that no job names any more. The entry
- * (end, job, 0) of DONE goes last, so a stop in the middle continues at the next start. One slice is one
- * batch; the next one waits for its commit. Tested by retention_test.c. */
+/* retention.c: what is older than retention_s goes: a job's row, its attempts, its request key and
+ * its entries in DONE; events; and, after jobs went, payloads that no job names any more. The entry
+ * (end, job, 0) of DONE goes last, so a stop in the middle continues at the next start. One slice
+ * is one batch; the next one waits for its commit. Tested by retention_test.c. */
 #include "ctld/retention.h"
 
 #include <string.h>
@@ -24,12 +24,12 @@ struct cw_retention {
     struct cw_ctld *c;
     struct cw_loop_timer *timer;
     enum phase phase;
-    int64_t limit_ns;         /* older than this goes */
-    struct cw_buf from;       /* key where the phase continues */
+    int64_t limit_ns;   /* older than this goes */
+    struct cw_buf from; /* key where the phase continues */
     struct cw_arena *arena;
     uint64_t expired, dropped, removed;
-    size_t n;                 /* rows of this slice */
-    bool again;               /* the phase is not at its end */
+    size_t n;   /* rows of this slice */
+    bool again; /* the phase is not at its end */
 };
 
 uint64_t cw_retention_expired(const struct cw_retention *r)
@@ -49,9 +49,13 @@ static void continue_behind(struct cw_retention *r, const void *key, size_t klen
     cw_buf_add(&r->from, "", 1); /* the smallest key behind it */
 }
 
-/* ---- jobs ----------------------------------------------------------------------------------------------- */
+/* ---- jobs ----------------------------------------------------------------------------------- */
 
-struct attempts { struct cw_retention *r; uint64_t last; size_t n; };
+struct attempts {
+    struct cw_retention *r;
+    uint64_t last;
+    size_t n;
+};
 
 static bool attempt_row(const void *key, size_t klen, const void *val, size_t vlen, void *arg)
 {
@@ -83,7 +87,8 @@ static bool expire_job(struct cw_retention *r, uint64_t id)
     struct attempts w = {.r = r, .last = s.rec->id + (s.is_array ? s.count : 0)};
     uint8_t key[CW_ROW_ATTEMPT_KEY], jobkey[8];
     cw_row_attempt_key(key, s.rec->id, 0);
-    cw_store_scan(r->c->store, CW_TABLE_ATTEMPT, key, sizeof key, false, SLICE, attempt_row, NULL, &w, NULL);
+    cw_store_scan(r->c->store, CW_TABLE_ATTEMPT, key, sizeof key, false, SLICE, attempt_row, NULL,
+                  &w, NULL);
     bool whole = w.n < SLICE;
     r->n += w.n;
     if (whole && s.live == NULL) {
@@ -128,13 +133,14 @@ static bool done_row(const void *key, size_t klen, const void *val, size_t vlen,
     return r->n < SLICE;
 }
 
-/* ---- events --------------------------------------------------------------------------------------------- */
+/* ---- events --------------------------------------------------------------------------------- */
 
 static bool event_row(const void *key, size_t klen, const void *val, size_t vlen, void *arg)
 {
     struct cw_retention *r = arg;
     ProtobufCMessage *m;
-    if (cw_row_unpack(&cw__event_record__descriptor, val, vlen, r->arena, &m, NULL) == 0 && ((Cw__EventRecord *)m)->time_ns >= r->limit_ns)
+    if (cw_row_unpack(&cw__event_record__descriptor, val, vlen, r->arena, &m, NULL) == 0 &&
+        ((Cw__EventRecord *)m)->time_ns >= r->limit_ns)
         return false;
     cw_batch_del(batch(r), CW_TABLE_EVENT, key, klen);
     r->n++;
@@ -143,13 +149,14 @@ static bool event_row(const void *key, size_t klen, const void *val, size_t vlen
     return r->n < SLICE;
 }
 
-/* ---- payloads -------------------------------------------------------------------------------------------- */
+/* ---- payloads ------------------------------------------------------------------------------- */
 
 static bool mark_row(const void *key, size_t klen, const void *val, size_t vlen, void *arg)
 {
     struct cw_retention *r = arg;
     ProtobufCMessage *m;
-    if (cw_row_unpack(&cw__job_record__descriptor, val, vlen, r->arena, &m, NULL) == 0 && ((Cw__JobRecord *)m)->payload_hash.len == 32)
+    if (cw_row_unpack(&cw__job_record__descriptor, val, vlen, r->arena, &m, NULL) == 0 &&
+        ((Cw__JobRecord *)m)->payload_hash.len == 32)
         cw_payloads_sweep_keep(r->c->payloads, ((Cw__JobRecord *)m)->payload_hash.data);
     cw_arena_reset(r->arena);
     r->again = true;
@@ -168,9 +175,12 @@ static bool sweep_row(const void *key, size_t klen, const void *val, size_t vlen
     return ++r->n < SLICE;
 }
 
-/* ---- phases ----------------------------------------------------------------------------------------------- */
+/* ---- phases --------------------------------------------------------------------------------- */
 
-static const struct { enum cw_table table; cw_store_row_fn row; } phases[] = {
+static const struct {
+    enum cw_table table;
+    cw_store_row_fn row;
+} phases[] = {
     [PHASE_JOBS] = {CW_TABLE_DONE, done_row},
     [PHASE_EVENTS] = {CW_TABLE_EVENT, event_row},
     [PHASE_MARK] = {CW_TABLE_JOB, mark_row},
@@ -196,7 +206,8 @@ static void phase_next(struct cw_retention *r)
     } else {
         cw_payloads_sweep_end(r->c->payloads);
         if (r->removed > 0)
-            cw_log_info("retention: %llu finished jobs and %llu payloads removed", (unsigned long long)r->removed, (unsigned long long)r->dropped);
+            cw_log_info("retention: %llu finished jobs and %llu payloads removed",
+                        (unsigned long long)r->removed, (unsigned long long)r->dropped);
         phase_begin(r, PHASE_IDLE);
     }
 }
@@ -227,8 +238,9 @@ static void step(void *arg)
         return;
     r->n = 0;
     r->again = false;
-    int rc = cw_store_scan(r->c->store, phases[r->phase].table, r->from.len > 0 ? r->from.data : NULL, r->from.len, false, SLICE,
-                           phases[r->phase].row, NULL, r, NULL);
+    int rc =
+        cw_store_scan(r->c->store, phases[r->phase].table, r->from.len > 0 ? r->from.data : NULL,
+                      r->from.len, false, SLICE, phases[r->phase].row, NULL, r, NULL);
     cw_arena_reset(r->arena);
     if (rc < 0) {
         cw_payloads_sweep_end(r->c->payloads);

@@ -1,5 +1,5 @@
-/* taskstart.c: what a node is told. Sent again after a lost link, so it is always built anew from memory
- * and store and never kept. Tested by the component test. */
+/* taskstart.c: what a node is told. Sent again after a lost link, so it is always built anew from
+ * memory and store and never kept. Tested by the component test. */
 #include "ctld/taskstart.h"
 
 #include "ctld/payload.h"
@@ -10,7 +10,8 @@ static void start_array(Cw__TaskStart *t, const struct cw_job *j, uint64_t ordin
 {
     const struct cw_idset *all = &j->array->indices;
     uint64_t second = 0;
-    t->has_index = t->has_array_count = t->has_array_min = t->has_array_max = t->has_array_step = true;
+    t->has_index = t->has_array_count = t->has_array_min = t->has_array_max = t->has_array_step =
+        true;
     t->index = cw_job_index(j, ordinal);
     t->array_count = j->count;
     t->array_min = cw_idset_first(all);
@@ -18,7 +19,8 @@ static void start_array(Cw__TaskStart *t, const struct cw_job *j, uint64_t ordin
     t->array_step = j->count > 1 && cw_idset_nth(all, 1, &second) ? second - t->array_min : 1;
 }
 
-static const char *resolve_isolation(const struct cw_ctld *c, const struct cw_job *j, const struct cw_partition *p)
+static const char *resolve_isolation(const struct cw_ctld *c, const struct cw_job *j,
+                                     const struct cw_partition *p)
 {
     if (j->isolation != NULL && j->isolation[0] != '\0')
         return j->isolation;
@@ -27,10 +29,12 @@ static const char *resolve_isolation(const struct cw_ctld *c, const struct cw_jo
     return c->conf->default_isolation;
 }
 
-int cw_taskstart_build(struct cw_ctld *c, uint64_t id, uint32_t attempt, struct cw_arena *a, Cw__TaskStart **ret, struct cw_error *err)
+int cw_taskstart_build(struct cw_ctld *c, uint64_t id, uint32_t attempt, struct cw_arena *a,
+                       Cw__TaskStart **ret, struct cw_error *err)
 {
     struct cw_attempt *at = cw_model_attempt(c->model, id);
-    if (at == NULL || at->attempt != attempt || at->job == NULL || at->rec->state != CW__STATE__STARTING)
+    if (at == NULL || at->attempt != attempt || at->job == NULL ||
+        at->rec->state != CW__STATE__STARTING)
         return cw_fail(err, -ENOENT, "attempt %u is not about to start", attempt);
     const struct cw_job *j = at->job;
     ProtobufCMessage *m;

@@ -4,6 +4,7 @@
 #include "ctld/ctld.h"
 #include "proto/wire.pb-c.h"
 
-/* Lives in the arena, the payload until the next call. -ENOENT: the attempt is not there any more or
- * has left STARTING; -EBADMSG: its payload cannot be read. */
-int cw_taskstart_build(struct cw_ctld *c, uint64_t id, uint32_t attempt, struct cw_arena *a, Cw__TaskStart **ret, struct cw_error *err);
+/* Lives in the arena, the payload until the next call. -ENOENT: the attempt is not there any more
+ * or has left STARTING; -EBADMSG: its payload cannot be read. */
+int cw_taskstart_build(struct cw_ctld *c, uint64_t id, uint32_t attempt, struct cw_arena *a,
+                       Cw__TaskStart **ret, struct cw_error *err);

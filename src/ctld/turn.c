@@ -1,7 +1,7 @@
-/* turn.c: the controller's transactions. Owns the open batch, the batch in flight, and the lists of what
- * has to happen after each. A *generation* is a batch with its afters; there are at most two: one open,
- * one in flight. An open generation without rows needs no commit and still waits for the one in flight,
- * so a reply never tells of a change that is not on disk, whoever made it.
+/* turn.c: the controller's transactions. Owns the open batch, the batch in flight, and the lists of
+ * what has to happen after each. A *generation* is a batch with its afters; there are at most two:
+ * one open, one in flight. An open generation without rows needs no commit and still waits for the
+ * one in flight, so a reply never tells of a change that is not on disk, whoever made it.
  *
  * The worker touches only the batch and the store. Test: turn_test.c. */
 #include "ctld/turn.h"
@@ -16,8 +16,14 @@
 #define BACKOFF_MIN_MS 100u
 #define BACKOFF_MAX_MS 5000u
 
-struct after { cw_turn_fn fn; void *arg; };
-struct after_list { struct after *v; size_t n, cap; };
+struct after {
+    cw_turn_fn fn;
+    void *arg;
+};
+struct after_list {
+    struct after *v;
+    size_t n, cap;
+};
 struct generation {
     struct cw_batch *batch;
     struct after_list after[CW_TURN_STAGES];
@@ -28,14 +34,14 @@ struct cw_turn {
     struct cw_store *store;
     struct cw_loop_timer *retry;
     struct generation open, flying;
-    bool busy;               /* flying holds a generation that is not on disk yet */
-    bool running;            /* afters are being called */
+    bool busy;    /* flying holds a generation that is not on disk yet */
+    bool running; /* afters are being called */
     uint64_t number;
-    uint32_t backoff_ms;     /* 0: the last commit went well */
+    uint32_t backoff_ms; /* 0: the last commit went well */
     int64_t began_ns;
-    int rc;                  /* of the worker, with its sentence; the loop reads them in commit_done only */
+    int rc; /* of the worker, with its sentence; the loop reads them in commit_done only */
     struct cw_error err;
-    struct cw_error last;    /* of the last failed try */
+    struct cw_error last; /* of the last failed try */
     struct cw_turn_stats stats;
 };
 
@@ -63,7 +69,8 @@ static void after_list_run(struct after_list *l, const char *crashpoint, bool co
 
 static bool generation_empty(const struct generation *g)
 {
-    return cw_batch_empty(g->batch) && g->after[CW_TURN_EFFECT].n == 0 && g->after[CW_TURN_REPLY].n == 0;
+    return cw_batch_empty(g->batch) && g->after[CW_TURN_EFFECT].n == 0 &&
+           g->after[CW_TURN_REPLY].n == 0;
 }
 
 static void generation_run(struct cw_turn *t, struct generation *g)

@@ -1,12 +1,13 @@
 #pragma once
-/* Group commit: what one turn of the loop decided becomes one durable transaction, and only then its
- * effects and replies happen (DESIGN.md 5.2). While one batch syncs on a worker, the next collects.
+/* Group commit: what one turn of the loop decided becomes one durable transaction, and only then
+ * its effects and replies happen (DESIGN.md 5.2). While one batch syncs on a worker, the next
+ * collects.
  *
- * Rules for callers: put rows into cw_turn_batch() and register what must follow with cw_turn_after();
- * never send anything directly that tells of a change. An after runs when every row that was in an open
- * batch at the time of the call is on disk, effects before replies, each kind in order. A batch that
- * cannot be committed stays, is tried again with back-off, and everything behind it waits.
- * Test: turn_test.c. */
+ * Rules for callers: put rows into cw_turn_batch() and register what must follow with
+ * cw_turn_after(); never send anything directly that tells of a change. An after runs when every
+ * row that was in an open batch at the time of the call is on disk, effects before replies, each
+ * kind in order. A batch that cannot be committed stays, is tried again with back-off, and
+ * everything behind it waits. Test: turn_test.c. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,10 +28,10 @@ struct cw_turn_stats {
 
 struct cw_turn;
 struct cw_turn *cw_turn_create(struct cw_loop *l, struct cw_store *s);
-void cw_turn_destroy(struct cw_turn *t); /* NULL allowed; no batch may be in flight */
+void cw_turn_destroy(struct cw_turn *t);           /* NULL allowed; no batch may be in flight */
 struct cw_batch *cw_turn_batch(struct cw_turn *t); /* the open one */
 void cw_turn_after(struct cw_turn *t, enum cw_turn_stage stage, cw_turn_fn fn, void *arg);
-/* Counts up whenever the open batch is handed to the worker: equal numbers share one transaction. */
+/* Counts up whenever the open batch is closed: equal numbers share one transaction. */
 uint64_t cw_turn_generation(const struct cw_turn *t);
 bool cw_turn_flying(const struct cw_turn *t); /* a commit is in progress or being retried */
 bool cw_turn_idle(const struct cw_turn *t);   /* nothing open, nothing in flight */

@@ -1,8 +1,10 @@
 /* turn_test.c: order of commit, effects and replies, with a real store and a real loop. */
 #include "ctld/turn.h"
 
+#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,7 +24,10 @@ struct fixture {
     bool seen_stored; /* the row was in the store when the first after ran */
     int stop_at;      /* letters after which the loop stops */
 };
-struct mark { struct fixture *f; char letter; };
+struct mark {
+    struct fixture *f;
+    char letter;
+};
 
 static void trace(struct fixture *f, char letter)
 {
@@ -65,10 +70,16 @@ static void turn_end(void *arg)
     cw_turn_end(((struct fixture *)arg)->turn);
 }
 
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st, (void)type, (void)ftw;
+    return remove(path);
+}
+
 static int setup(void **state)
 {
     struct fixture *f = cw_xcalloc(1, sizeof *f);
-    strcpy(f->dir, "turn_test.XXXXXX");
+    snprintf(f->dir, sizeof f->dir, "turn_test.XXXXXX");
     assert_non_null(mkdtemp(f->dir));
     f->loop = cw_loop_create();
     assert_int_equal(cw_store_open(f->dir, CW_STORE_SYNC_NONE, &f->store, NULL), 0);
@@ -84,8 +95,7 @@ static int teardown(void **state)
     cw_turn_destroy(f->turn);
     cw_store_close(f->store);
     cw_loop_destroy(f->loop);
-    cw_autofree char *command = cw_xasprintf("rm -r %s", f->dir);
-    int rc = system(command);
+    int rc = nftw(f->dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
     free(f);
     unsetenv("CRUN_FAULT");
     cw_crashpoint_init();
@@ -185,11 +195,16 @@ int main(void)
 {
     cw_log_init("turn_test", CW_LOG_ERROR);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_reply_comes_after_the_commit_and_after_the_effects, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_reply_without_rows_still_waits_for_the_batch_in_flight, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_failed_commit_is_tried_again_and_keeps_the_order, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_an_effect_decides_is_stored_in_the_next_batch, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_turn_that_ends_early_says_so_to_every_after, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_reply_comes_after_the_commit_and_after_the_effects, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_reply_without_rows_still_waits_for_the_batch_in_flight,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(a_failed_commit_is_tried_again_and_keeps_the_order, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(what_an_effect_decides_is_stored_in_the_next_batch, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_turn_that_ends_early_says_so_to_every_after, setup,
+                                        teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

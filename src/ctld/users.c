@@ -1,4 +1,5 @@
-/* users.c: names of uids, kept for ten minutes, and the rule of administrators. Tested in dispatch_test.c. */
+/* users.c: names of uids, kept for ten minutes, and the rule of administrators. Tested in
+ * dispatch_test.c. */
 #include "ctld/users.h"
 
 #include <pwd.h>
@@ -117,7 +118,8 @@ int cw_users_load_admins(struct cw_ctld *c, struct cw_error *err)
     c->owner_uid = (uint32_t)st.st_uid;
     cw_autofree char *list = cw_xstrdup(c->conf->admins ? c->conf->admins : "");
     char *save = NULL;
-    for (char *name = strtok_r(list, ", ", &save); name != NULL; name = strtok_r(NULL, ", ", &save)) {
+    for (char *name = strtok_r(list, ", ", &save); name != NULL;
+         name = strtok_r(NULL, ", ", &save)) {
         char buf[8192];
         struct passwd pw, *found = NULL;
         if (getpwnam_r(name, &pw, buf, sizeof buf, &found) != 0 || found == NULL)

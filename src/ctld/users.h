@@ -1,6 +1,7 @@
 #pragma once
-/* Who people are: names of uids, and who counts as an administrator. Name services may block (LDAP), so
- * an unknown uid is looked up on a worker and the request continues when the name is there. */
+/* Who people are: names of uids, and who counts as an administrator. Name services may block
+ * (LDAP), so an unknown uid is looked up on a worker and the request continues when the name is
+ * there. */
 #include <crunwlm/plugin.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* waiter.c: who waits for what. A wait that is over is answered after the commit of what ended it, from
- * the store, where the job then is. */
+/* waiter.c: who waits for what. A wait that is over is answered after the commit of what ended it,
+ * from the store, where the job then is. */
 #include "ctld/waiter.h"
 
 #include "base/mem.h"
@@ -51,7 +51,7 @@ void cw_waits_destroy(struct cw_waits *w)
 {
     if (w == NULL)
         return;
-    cw_list_each_safe(p, &w->all) {
+    cw_list_each_safe (p, &w->all) {
         struct waiter *one = cw_list_entry(p, struct waiter, on_all);
         waiter_unlink(one);
         cw_rpc_drop(one->call);
@@ -79,13 +79,15 @@ static bool item_over(struct cw_ctld *c, struct cw_job *j, const struct cw_wait_
     return a == NULL ? j->is_array : cw_state_terminal(a->rec->state) && !a->requeue;
 }
 
-static Cw__JobInfo *item_info(struct cw_ctld *c, const struct cw_wait_item *what, struct cw_arena *a)
+static Cw__JobInfo *item_info(struct cw_ctld *c, const struct cw_wait_item *what,
+                              struct cw_arena *a)
 {
     struct cw_jobsrc s;
     uint64_t ordinal;
     if (cw_jobview_find(c, what->id, a, &s, NULL, &ordinal, NULL) < 0)
         return NULL;
-    Cw__JobInfo *i = what->is_element ? cw_jobview_element(c, &s, ordinal, a) : cw_jobview_info(c, &s, a);
+    Cw__JobInfo *i =
+        what->is_element ? cw_jobview_element(c, &s, ordinal, a) : cw_jobview_info(c, &s, a);
     cw_jobsrc_fini(&s);
     return i;
 }
@@ -151,7 +153,7 @@ void cw_waits_job_changed(struct cw_waits *w, struct cw_job *j)
 {
     struct cw_list over;
     cw_list_init(&over);
-    cw_list_each_safe(p, &j->waiters) {
+    cw_list_each_safe (p, &j->waiters) {
         struct item *it = cw_list_entry(p, struct item, on_job);
         if (it->what.is_element && item_over(w->c, j, &it->what)) {
             cw_list_remove(&it->on_job);
@@ -162,12 +164,16 @@ void cw_waits_job_changed(struct cw_waits *w, struct cw_job *j)
         item_close(cw_list_entry(over.next, struct item, on_job));
 }
 
-int cw_waits_add(struct cw_waits *w, struct cw_rpc_call *call, const struct cw_wait_item *items, size_t n, uint32_t timeout_ms, struct cw_error *err)
+int cw_waits_add(struct cw_waits *w, struct cw_rpc_call *call, const struct cw_wait_item *items,
+                 size_t n, uint32_t timeout_ms, struct cw_error *err)
 {
     if (w->n >= CW_WAITS_MAX)
-        return cw_fail(err, -EAGAIN, "%zu clients wait already, at most %u may", w->n, CW_WAITS_MAX);
+        return cw_fail(err, -EAGAIN, "%zu clients wait already, at most %u may", w->n,
+                       CW_WAITS_MAX);
     if (n > CW_WAITS_ITEMS_MAX)
-        return cw_fail(err, -E2BIG, "asked to wait for %zu jobs, at most %u are allowed in one request", n, CW_WAITS_ITEMS_MAX);
+        return cw_fail(err, -E2BIG,
+                       "asked to wait for %zu jobs, at most %u are allowed in one request", n,
+                       CW_WAITS_ITEMS_MAX);
     struct waiter *one = cw_xcalloc(1, sizeof *one + n * sizeof one->items[0]);
     one->owner = w;
     one->call = call;
@@ -190,6 +196,7 @@ int cw_waits_add(struct cw_waits *w, struct cw_rpc_call *call, const struct cw_w
         waiter_over(one);
         return 0;
     }
-    cw_loop_timer_start(one->timer, timeout_ms > CW_WAITS_TIMEOUT_MAX_MS ? CW_WAITS_TIMEOUT_MAX_MS : timeout_ms, 0);
+    cw_loop_timer_start(
+        one->timer, timeout_ms > CW_WAITS_TIMEOUT_MAX_MS ? CW_WAITS_TIMEOUT_MAX_MS : timeout_ms, 0);
     return 0;
 }
