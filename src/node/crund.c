@@ -1,6 +1,6 @@
-/* crund: the daemon of a node; see README and crund(8). It takes inventory, finds or starts shepherds,
- * and passes records between them and the controller. It never makes a task's process, and its own death
- * costs none: everything it knows comes back from the shepherds. */
+/* crund: the daemon of a node; see README and crund(8). It takes inventory, finds or starts
+ * shepherds, and passes records between them and the controller. It never makes a task's process,
+ * and its own death costs none: everything it knows comes back from the shepherds. */
 #include "config.h"
 
 #include <fcntl.h>
@@ -55,10 +55,14 @@ static int usage(FILE *f, int code)
 static int parse_args(int argc, char **argv, struct daemon *d)
 {
     static const struct option longs[] = {
-        { "conf", required_argument, NULL, 'c' },  { "node", required_argument, NULL, 'N' },
-        { "synthetic", required_argument, NULL, 's' }, { "daemonize", no_argument, NULL, 'd' },
-        { "foreground", no_argument, NULL, 'f' },  { "verbose", no_argument, NULL, 'v' },
-        { "version", no_argument, NULL, 'V' },     { "help", no_argument, NULL, 'h' },
+        { "conf", required_argument, NULL, 'c' },
+        { "node", required_argument, NULL, 'N' },
+        { "synthetic", required_argument, NULL, 's' },
+        { "daemonize", no_argument, NULL, 'd' },
+        { "foreground", no_argument, NULL, 'f' },
+        { "verbose", no_argument, NULL, 'v' },
+        { "version", no_argument, NULL, 'V' },
+        { "help", no_argument, NULL, 'h' },
         { NULL, 0, NULL, 0 },
     };
     for (int c; (c = getopt_long(argc, argv, "c:N:fvhV", longs, NULL)) != -1;) {
@@ -87,10 +91,13 @@ static int parse_args(int argc, char **argv, struct daemon *d)
 
 static int check_name(const char *name, struct cw_error *err)
 {
-    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
+    static const char allowed[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
     size_t n = strlen(name);
-    if (n == 0 || n > NODE_NAME_MAX || name[strspn(name, allowed)] != '\0' || name[0] == '.' || name[0] == '-')
-        return cw_fail(err, -EINVAL, "node name %.80s: letters, digits, '-', '.', '_', at most %d", name, NODE_NAME_MAX);
+    if (n == 0 || n > NODE_NAME_MAX || name[strspn(name, allowed)] != '\0' || name[0] == '.' ||
+        name[0] == '-')
+        return cw_fail(err, -EINVAL, "node name %.80s: letters, digits, '-', '.', '_', at most %d",
+                       name, NODE_NAME_MAX);
     return 0;
 }
 
@@ -135,7 +142,8 @@ static int take_dir(struct daemon *d, struct cw_error *err)
     cw_autofree char *tasks = cw_file_join(d->node.dir, "tasks");
     cw_autofree char *lock = cw_file_join(d->node.dir, "crund.lock");
     int rc = cw_file_mkdirs(d->node.dir, 0711, err);
-    if (rc < 0 || (rc = cw_file_mkdirs(shep, 0700, err)) < 0 || (rc = cw_file_mkdirs(tasks, 0711, err)) < 0 ||
+    if (rc < 0 || (rc = cw_file_mkdirs(shep, 0700, err)) < 0 ||
+        (rc = cw_file_mkdirs(tasks, 0711, err)) < 0 ||
         (rc = cw_file_mkdirs(d->conf->run_dir, 0755, err)) < 0)
         return rc;
     rc = cw_file_lock(lock, &d->lock, err);
@@ -150,7 +158,8 @@ static int load_keys(struct daemon *d, struct cw_error *err)
     if (rc < 0)
         return cw_wrap(err, rc, "the cluster's key");
     if (key.len != 32)
-        return cw_fail(err, -EINVAL, "%s: the cluster's key has 32 bytes, this file %zu", d->conf->key_file, key.len);
+        return cw_fail(err, -EINVAL, "%s: the cluster's key has 32 bytes, this file %zu",
+                       d->conf->key_file, key.len);
     rc = cw_keypair_load(own, NULL, true, &d->node.key, err);
     if (rc == 0)
         cw_ticket_node_key((const uint8_t *)key.data, d->node.name, d->node.ticket_key);
@@ -189,7 +198,8 @@ static int make_inventory(struct daemon *d, struct cw_error *err)
 {
     struct cw_shepherd_link *l = cw_shepherds_resident(d->node.shepherds, err);
     d->arena = cw_arena_create();
-    return l == NULL ? -EAGAIN : cw_inventory_make(&d->node, &l->isolations, d->arena, &d->inventory, err);
+    return l == NULL ? -EAGAIN
+                     : cw_inventory_make(&d->node, &l->isolations, d->arena, &d->inventory, err);
 }
 
 static int write_pid(struct daemon *d, struct cw_error *err)
@@ -226,8 +236,9 @@ static int start(struct daemon *d, struct cw_error *err)
 {
     struct cw_node *n = &d->node;
     int rc = load_conf(d, err);
-    if (rc < 0 || (rc = cw_topo_open(d->synthetic, &n->topo, err)) < 0 || (rc = load_plugins(d, err)) < 0 ||
-        (rc = take_dir(d, err)) < 0 || (rc = load_keys(d, err)) < 0)
+    if (rc < 0 || (rc = cw_topo_open(d->synthetic, &n->topo, err)) < 0 ||
+        (rc = load_plugins(d, err)) < 0 || (rc = take_dir(d, err)) < 0 ||
+        (rc = load_keys(d, err)) < 0)
         return rc;
     n->epoch = (uint64_t)cw_clock_real_ns();
     n->address = expand_address(d->conf->session_listen, n->name);
@@ -272,7 +283,7 @@ static void stop(struct daemon *d)
     free(d->pid_path);
 }
 
-/* ---- in the background ------------------------------------------------------------------------------- */
+/* ---- in the background ---------------------------------------------------------------------- */
 
 /* In the parent: the start's result is the exit code. */
 static int await_start(int fd, pid_t child)
@@ -318,7 +329,8 @@ static int tell_ready(struct daemon *d, struct cw_error *err)
     cw_autofree char *path = cw_file_join(d->node.dir, "crund.log");
     cw_autoclose int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
     cw_autoclose int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (log < 0 || null < 0 || dup2(null, 0) < 0 || dup2(log, 1) < 0 || dup2(log, 2) < 0 || chdir("/") < 0)
+    if (log < 0 || null < 0 || dup2(null, 0) < 0 || dup2(log, 1) < 0 || dup2(log, 2) < 0 ||
+        chdir("/") < 0)
         return cw_fail_errno(err, -errno, "%s", path);
     int rc = cw_file_write_all(d->ready_fd, "k", 1);
     close(d->ready_fd);
@@ -358,7 +370,8 @@ int main(int argc, char **argv)
         stop(&d);
         return 1;
     }
-    cw_log_info("node %s is up: %zu cores, %zu GPUs, logs at %s", d.node.name, d.inventory->n_cores, d.inventory->n_gpus, d.node.address);
+    cw_log_info("node %s is up: %zu cores, %zu GPUs, logs at %s", d.node.name, d.inventory->n_cores,
+                d.inventory->n_gpus, d.node.address);
     raise_limits();
     cw_loop_run(d.node.loop);
     stop(&d);

@@ -12,7 +12,7 @@
 #include "wire/nnsock.h"
 #include "wire/session.h"
 
-#define TICK_MS 100
+#define TICK_MS       100
 #define FRAMES_A_TURN 256
 
 /* A record whose acknowledgement lets a task go. */
@@ -32,7 +32,7 @@ struct cw_ctllink {
     struct cw_loop_timer *tick;
     uint64_t established;
     bool welcomed, was_up;
-    bool missed; /* the queue was full: all is told again when it has drained */
+    bool missed;              /* the queue was full: all is told again when it has drained */
     uint64_t received, acked; /* records from the controller */
     struct report *reports;   /* in order of seq, from first to n */
     size_t first, n, cap;
@@ -44,7 +44,7 @@ static int64_t now_ms(const struct cw_ctllink *c)
     return cw_loop_now_ms(c->node->loop);
 }
 
-/* ---- reports -------------------------------------------------------------------------------------- */
+/* ---- reports -------------------------------------------------------------------------------- */
 
 static void report_add(struct cw_ctllink *c, const struct report *r)
 {
@@ -60,7 +60,8 @@ static void report_add(struct cw_ctllink *c, const struct report *r)
     c->reports[c->n++] = *r;
 }
 
-void cw_ctllink_push(struct cw_ctllink *c, const Cw__NodeRecordMsg *m, struct cw_tasktab_entry *last)
+void cw_ctllink_push(struct cw_ctllink *c, const Cw__NodeRecordMsg *m,
+                     struct cw_tasktab_entry *last)
 {
     uint64_t seq = 0;
     if (c == NULL || !c->welcomed)
@@ -78,7 +79,7 @@ void cw_ctllink_push(struct cw_ctllink *c, const Cw__NodeRecordMsg *m, struct cw
     report_add(c, &(struct report){ seq, last->id, last->attempt });
 }
 
-/* ---- what the session asks for ----------------------------------------------------------------------- */
+/* ---- what the session asks for -------------------------------------------------------------- */
 
 static void op_send(const void *frame, size_t n, void *arg)
 {
@@ -108,14 +109,19 @@ static void op_acked(uint64_t seq, void *arg)
     }
 }
 
-static int make_credential(struct cw_ctllink *c, uint8_t *buf, size_t *ret_len, struct cw_error *err)
+static int make_credential(struct cw_ctllink *c, uint8_t *buf, size_t *ret_len,
+                           struct cw_error *err)
 {
     struct cw_plugin_err perr = { "" };
     if (!CW_PLUG_HAS(auth, c->auth, node_credential))
-        return cw_fail_node(err, -ENOTSUP, "plugin auth/%s: gives node daemons no credential", cw_plug_desc(c->auth)->name);
-    int rc = CW_PLUG_OPS(auth, c->auth)->node_credential(cw_plug_ctx(c->auth), c->node->name, c->channel.eph_pub, buf,
-                                                         CW_AUTH_CRED_MAX, ret_len, &perr);
-    return rc < 0 ? cw_fail_node(err, rc, "credential: %s", perr.text[0] != '\0' ? perr.text : strerror(-rc)) : 0;
+        return cw_fail_node(err, -ENOTSUP, "plugin auth/%s: gives node daemons no credential",
+                            cw_plug_desc(c->auth)->name);
+    int rc = CW_PLUG_OPS(auth, c->auth)
+                 ->node_credential(cw_plug_ctx(c->auth), c->node->name, c->channel.eph_pub, buf,
+                                   CW_AUTH_CRED_MAX, ret_len, &perr);
+    return rc < 0 ? cw_fail_node(err, rc, "credential: %s",
+                                 perr.text[0] != '\0' ? perr.text : strerror(-rc))
+                  : 0;
 }
 
 static void refresh_credential(struct cw_ctllink *c)
@@ -173,7 +179,8 @@ static void op_welcome(const Cw__NodeWelcome *m, void *arg)
     c->welcomed = true;
     c->received = c->acked = 0;
     c->first = c->n = 0;
-    cw_log_info("welcome by the controller: %zu of our tasks recorded, %zu to kill", m->n_forget, m->n_kill);
+    cw_log_info("welcome by the controller: %zu of our tasks recorded, %zu to kill", m->n_forget,
+                m->n_kill);
     for (size_t i = 0; i < m->n_forget; i++)
         cw_taskflow_forget(c->node, m->forget[i]);
     for (size_t i = 0; i < m->n_kill; i++)
@@ -193,7 +200,7 @@ static void op_silent(void *arg)
         cw_log_error("connect to %s: %s", c->node->conf->node_connect, strerror(-rc));
 }
 
-/* ---- the wire ------------------------------------------------------------------------------------------ */
+/* ---- the wire ------------------------------------------------------------------------------- */
 
 static void on_frame(struct cw_ctllink *c)
 {
@@ -244,7 +251,12 @@ void cw_ctllink_turn_end(struct cw_ctllink *c, bool sent)
 }
 
 static const struct cw_session_ops ops = {
-    .send = op_send, .record = op_record, .acked = op_acked, .hello = op_hello, .welcome_arrived = op_welcome, .silent = op_silent,
+    .send = op_send,
+    .record = op_record,
+    .acked = op_acked,
+    .hello = op_hello,
+    .welcome_arrived = op_welcome,
+    .silent = op_silent,
 };
 
 static int open_all(struct cw_ctllink *c, struct cw_error *err)
@@ -267,14 +279,16 @@ static int open_all(struct cw_ctllink *c, struct cw_error *err)
     rc = cw_nnsock_connect(conf->node_connect, &c->sock, err);
     if (rc < 0)
         return rc;
-    c->session = cw_session_create_node(&c->channel, cred, len, c->node->epoch, conf->heartbeat_ms, &ops, c);
+    c->session = cw_session_create_node(&c->channel, cred, len, c->node->epoch, conf->heartbeat_ms,
+                                        &ops, c);
     c->io = cw_loop_io_open(c->node->loop, cw_nnsock_fd(c->sock), CW_LOOP_READ, on_io, c);
     c->tick = cw_loop_timer_open(c->node->loop, on_tick, c);
     cw_loop_timer_start(c->tick, 1, TICK_MS);
     return 0;
 }
 
-int cw_ctllink_open(struct cw_node *n, const Cw__Inventory *inventory, struct cw_ctllink **ret, struct cw_error *err)
+int cw_ctllink_open(struct cw_node *n, const Cw__Inventory *inventory, struct cw_ctllink **ret,
+                    struct cw_error *err)
 {
     struct cw_ctllink *c = cw_xcalloc(1, sizeof *c);
     c->node = n;

@@ -11,7 +11,7 @@
 #include "node/shepherds.h"
 #include "shepherd/reclaim.h"
 
-#define RETRY_MS 2000
+#define RETRY_MS      2000
 #define RETRY_LEFT_MS 10000 /* something would not die */
 
 struct grave {

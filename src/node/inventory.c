@@ -28,12 +28,15 @@ static Cw__Core *make_core(struct cw_arena *a, const struct cw_topo_core *from)
 }
 
 /* The first cores are the reserve: there the kernel's own work lies. */
-static int add_cores(struct cw_node *n, struct cw_arena *a, Cw__Inventory *inv, struct cw_error *err)
+static int add_cores(struct cw_node *n, struct cw_arena *a, Cw__Inventory *inv,
+                     struct cw_error *err)
 {
     uint32_t count = 0, reserve = n->conf->reserve_cores;
     const struct cw_topo_core *cores = cw_topo_cores(n->topo, &count);
     if (count <= reserve)
-        return cw_fail(err, -EINVAL, "reserve_cores = %u leaves none of the %u cores of node %s to jobs", reserve, count, n->name);
+        return cw_fail(err, -EINVAL,
+                       "reserve_cores = %u leaves none of the %u cores of node %s to jobs", reserve,
+                       count, n->name);
     inv->n_cores = count - reserve;
     inv->cores = cw_arena_alloc(a, inv->n_cores * sizeof *inv->cores);
     for (uint32_t i = reserve; i < count; i++)
@@ -47,7 +50,8 @@ static int add_memory(struct cw_node *n, Cw__Inventory *inv, struct cw_error *er
     uint64_t all = cw_topo_mem_bytes(n->topo), reserve = n->conf->reserve_mem_bytes;
     if (all <= reserve)
         return cw_fail(err, -EINVAL, "reserve_mem = %s leaves nothing of the %s of node %s to jobs",
-                       cw_size_format(reserve, want, sizeof want), cw_size_format(all, have, sizeof have), n->name);
+                       cw_size_format(reserve, want, sizeof want),
+                       cw_size_format(all, have, sizeof have), n->name);
     inv->mem_bytes = all - reserve;
     return 0;
 }
@@ -83,7 +87,8 @@ static void add_gpus_of(struct cw_plug *p, void *arg)
     if (n < 0)
         cw_log_warn("plugin gpu/%s: %s", name, perr.text[0] != '\0' ? perr.text : strerror(-n));
     if (n > 0 && g->inv->n_gpus > 0) { /* their indices would collide in grants */
-        g->rc = cw_fail(g->err, -EINVAL, "plugin gpu/%s: another gpu plugin has GPUs on this node already", name);
+        g->rc = cw_fail(g->err, -EINVAL,
+                        "plugin gpu/%s: another gpu plugin has GPUs on this node already", name);
         return;
     }
     for (int i = 0; i < n && g->inv->n_gpus < GPUS_MAX; i++) {
@@ -93,7 +98,8 @@ static void add_gpus_of(struct cw_plug *p, void *arg)
         info.numa = -1;
         int rc = CW_PLUG_OPS(gpu, p)->get(cw_plug_ctx(p), (uint32_t)i, &info, &perr);
         if (rc < 0) {
-            g->rc = cw_fail_node(g->err, rc, "plugin gpu/%s: GPU %d: %s", name, i, perr.text[0] != '\0' ? perr.text : strerror(-rc));
+            g->rc = cw_fail_node(g->err, rc, "plugin gpu/%s: GPU %d: %s", name, i,
+                                 perr.text[0] != '\0' ? perr.text : strerror(-rc));
             return;
         }
         add_gpu(g, &info);
@@ -108,7 +114,8 @@ static char **copy_list(struct cw_arena *a, const struct cw_strv *v)
     return list;
 }
 
-int cw_inventory_make(struct cw_node *n, const struct cw_strv *isolations, struct cw_arena *a, Cw__Inventory **ret, struct cw_error *err)
+int cw_inventory_make(struct cw_node *n, const struct cw_strv *isolations, struct cw_arena *a,
+                      Cw__Inventory **ret, struct cw_error *err)
 {
     Cw__Inventory *inv = cw_arena_alloc(a, sizeof *inv);
     cw_autostrv struct cw_strv features = { 0 };

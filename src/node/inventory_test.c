@@ -23,7 +23,8 @@ static int make(const char *conf_text, Cw__Inventory **ret)
     node.name = "n1";
     node.conf = conf;
     arena = cw_arena_create();
-    assert_int_equal(cw_topo_open("pack:2 [numa(memory=4294967296)] core:4 pu:2", &node.topo, &err), 0);
+    assert_int_equal(cw_topo_open("pack:2 [numa(memory=4294967296)] core:4 pu:2", &node.topo, &err),
+                     0);
     node.plugs = cw_plug_registry_create(conf, "n1");
     cw_strv_add(&isolations, "none");
     int rc = cw_inventory_make(&node, &isolations, arena, ret, &err);
@@ -69,7 +70,8 @@ static void a_reserve_that_leaves_nothing_is_refused_with_numbers(void **state)
     (void)state;
     Cw__Inventory *inv = NULL;
     assert_true(make("reserve_cores = 8\n", &inv) < 0);
-    assert_string_equal(err.text, "reserve_cores = 8 leaves none of the 8 cores of node n1 to jobs");
+    assert_string_equal(err.text,
+                        "reserve_cores = 8 leaves none of the 8 cores of node n1 to jobs");
     drop();
     assert_true(make("reserve_mem = \"8G\"\n", &inv) < 0);
     assert_string_equal(err.text, "reserve_mem = 8G leaves nothing of the 8G of node n1 to jobs");

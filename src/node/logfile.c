@@ -39,7 +39,9 @@ static void on_inotify(int fd, int events, void *arg)
         }
 }
 
-struct cw_logfiles *cw_logfiles_create(struct cw_loop *l, void (*changed)(struct cw_logfile *f, void *arg), void *arg, struct cw_error *err)
+struct cw_logfiles *cw_logfiles_create(struct cw_loop *l,
+                                       void (*changed)(struct cw_logfile *f, void *arg), void *arg,
+                                       struct cw_error *err)
 {
     int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (fd < 0) {
@@ -162,8 +164,8 @@ void cw_logfile_unwatch(struct cw_logfiles *t, struct cw_logfile *f)
         unwatch(t, f);
 }
 
-int cw_logfile_read(struct cw_logfile *f, uint64_t offset, bool from_end, size_t max, struct cw_buf *out,
-                    uint64_t *ret_offset, uint64_t *ret_size)
+int cw_logfile_read(struct cw_logfile *f, uint64_t offset, bool from_end, size_t max,
+                    struct cw_buf *out, uint64_t *ret_offset, uint64_t *ret_size)
 {
     struct stat st;
     if (fstat(f->fd, &st) < 0)

@@ -55,7 +55,8 @@ static struct cw_logfile *add(const char *name)
     return f;
 }
 
-static const char *read_at(struct cw_logfile *f, uint64_t offset, bool from_end, size_t max, uint64_t want_offset)
+static const char *read_at(struct cw_logfile *f, uint64_t offset, bool from_end, size_t max,
+                           uint64_t want_offset)
 {
     static char text[64];
     struct cw_buf b = { 0 };

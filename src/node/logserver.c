@@ -15,11 +15,11 @@
 #include "wire/rpc_server.h"
 #include "wire/ticket.h"
 
-#define CHUNK_MAX 65536u
+#define CHUNK_MAX   65536u
 #define WAIT_MAX_MS 60000u
 #define WAITERS_MAX 4096
-#define OPEN_MS 10000
-#define TICK_MS 200 /* looks at deadlines and idle files, only while there are any */
+#define OPEN_MS     10000
+#define TICK_MS     200 /* looks at deadlines and idle files, only while there are any */
 
 /* One request in progress: waits for its file to be opened, or for news in it. */
 struct reader {
@@ -66,7 +66,7 @@ static bool has_ended(struct cw_logserver *s, const char *key)
     return e == NULL || (e->end.len > 0 && !e->not_empty) || (e->end.len > 0 && e->emptied);
 }
 
-/* ---- readers --------------------------------------------------------------------------------------- */
+/* ---- readers -------------------------------------------------------------------------------- */
 
 static void reader_destroy(struct cw_logserver *s, struct reader *r)
 {
@@ -84,7 +84,8 @@ static void reader_fail(struct cw_logserver *s, struct reader *r, int code, cons
     cw_rpc_reply_failure(call, code, text, code == -EAGAIN);
 }
 
-static void reply(struct cw_rpc_call *call, uint64_t offset, const struct cw_buf *data, bool eof, uint64_t size)
+static void reply(struct cw_rpc_call *call, uint64_t offset, const struct cw_buf *data, bool eof,
+                  uint64_t size)
 {
     Cw__LogReply m = CW__LOG_REPLY__INIT;
     m.offset = offset;
@@ -102,7 +103,8 @@ static void serve(struct cw_logserver *s, struct reader *r)
     uint64_t offset = 0, size = 0;
     size_t max = r->req->has_max && r->req->max < CHUNK_MAX ? r->req->max : CHUNK_MAX;
     bool ended = has_ended(s, r->key); /* first: what it wrote until then is read after */
-    int rc = cw_logfile_read(r->file, r->req->offset, r->req->has_from_end && r->req->from_end, max, &data, &offset, &size);
+    int rc = cw_logfile_read(r->file, r->req->offset, r->req->has_from_end && r->req->from_end, max,
+                             &data, &offset, &size);
     if (rc < 0) {
         reader_fail(s, r, rc, strerror(-rc));
         return;
@@ -169,7 +171,7 @@ static void on_tick(void *arg)
         cw_loop_timer_stop(s->tick);
 }
 
-/* ---- opening ---------------------------------------------------------------------------------------- */
+/* ---- opening -------------------------------------------------------------------------------- */
 
 void cw_logserver_opened(struct cw_logserver *s, const void *body, size_t n, int fd)
 {
@@ -205,7 +207,8 @@ void cw_logserver_opened(struct cw_logserver *s, const void *body, size_t n, int
     }
 }
 
-static int send_open(struct cw_logserver *s, const char *name, const Cw__Owner *owner, const char *path, struct cw_error *err)
+static int send_open(struct cw_logserver *s, const char *name, const Cw__Owner *owner,
+                     const char *path, struct cw_error *err)
 {
     struct cw_shepherd_link *l = cw_shepherds_resident(s->node->shepherds, err);
     if (l == NULL)
@@ -222,18 +225,22 @@ static int send_open(struct cw_logserver *s, const char *name, const Cw__Owner *
     return cw_packets_add(l->packets, CW_PACKET_OPEN, b.data, b.len);
 }
 
-/* ---- requests ----------------------------------------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------------------------- */
 
-static int check_ticket(struct cw_logserver *s, struct cw_rpc_call *call, const Cw__LogRequest *req, Cw__TicketBody **ret, struct cw_error *err)
+static int check_ticket(struct cw_logserver *s, struct cw_rpc_call *call, const Cw__LogRequest *req,
+                        Cw__TicketBody **ret, struct cw_error *err)
 {
-    int rc = cw_ticket_open(s->node->ticket_key, req->ticket.data, req->ticket.len, cw_clock_real_ns(), cw_rpc_call_arena(call), ret, err);
+    int rc = cw_ticket_open(s->node->ticket_key, req->ticket.data, req->ticket.len,
+                            cw_clock_real_ns(), cw_rpc_call_arena(call), ret, err);
     if (rc < 0)
         return rc;
-    return strcmp((*ret)->right, "logs") == 0 ? 0 : cw_fail(err, -EACCES, "this ticket is not for logs");
+    return strcmp((*ret)->right, "logs") == 0
+               ? 0
+               : cw_fail(err, -EACCES, "this ticket is not for logs");
 }
 
-/* The path as the shepherd opened it, or as the controller knows it. A stream that was not asked for is
- * in the output. NULL: not started, so there is none. */
+/* The path as the shepherd opened it, or as the controller knows it. A stream that was not asked
+ * for is in the output. NULL: not started, so there is none. */
 static const char *path_of(struct cw_logserver *s, const Cw__TicketBody *t, bool stderr_stream)
 {
     const struct cw_tasktab_entry *e = cw_tasktab_find(s->node->tasks, t->id, t->attempt);
@@ -242,7 +249,8 @@ static const char *path_of(struct cw_logserver *s, const Cw__TicketBody *t, bool
     return stderr_stream && err != NULL ? err : out;
 }
 
-static void start_reader(struct cw_logserver *s, struct cw_rpc_call *call, const Cw__LogRequest *req, const Cw__TicketBody *t, struct cw_logfile *f)
+static void start_reader(struct cw_logserver *s, struct cw_rpc_call *call,
+                         const Cw__LogRequest *req, const Cw__TicketBody *t, struct cw_logfile *f)
 {
     struct reader *r = cw_xcalloc(1, sizeof *r);
     uint32_t wait = req->has_wait_ms ? req->wait_ms : 0;
@@ -273,18 +281,22 @@ static void on_log(struct cw_logserver *s, struct cw_rpc_call *call, const Cw__L
     }
     const char *path = path_of(s, t, second);
     if (path == NULL || s->n_readers >= WAITERS_MAX) {
-        cw_rpc_reply_failure(call, -EAGAIN, path == NULL ? "it has not started yet" : "too many readers wait on this node", true);
+        cw_rpc_reply_failure(
+            call, -EAGAIN,
+            path == NULL ? "it has not started yet" : "too many readers wait on this node", true);
         return;
     }
     if (strcmp(path, "/dev/null") == 0) {
         reply(call, 0, &nothing, true, 0);
         return;
     }
-    snprintf(name, sizeof name, "%llu.%u/%c", (unsigned long long)t->id, t->attempt, second ? 'e' : 'o');
+    snprintf(name, sizeof name, "%llu.%u/%c", (unsigned long long)t->id, t->attempt,
+             second ? 'e' : 'o');
     struct cw_logfile *f = cw_logfiles_find(s->files, name);
     if (f == NULL) {
         f = cw_logfiles_add(s->files, name);
-        rc = f == NULL ? cw_fail(&err, -EAGAIN, "too many files are read on this node") : send_open(s, name, t->owner, path, &err);
+        rc = f == NULL ? cw_fail(&err, -EAGAIN, "too many files are read on this node")
+                       : send_open(s, name, t->owner, path, &err);
         if (rc < 0) {
             if (f != NULL)
                 cw_logfiles_remove(s->files, f);
@@ -305,7 +317,8 @@ static void on_call(struct cw_rpc_call *call, void *arg)
         cw_rpc_reply_failure(call, -EPERM, "a node serves logs only", false);
         return;
     }
-    int rc = cw_walk_unpack(&cw__log_request__descriptor, body->data, body->len, cw_rpc_call_arena(call), &m, &err);
+    int rc = cw_walk_unpack(&cw__log_request__descriptor, body->data, body->len,
+                            cw_rpc_call_arena(call), &m, &err);
     if (rc < 0)
         cw_rpc_reply_failure(call, rc, err.text, false);
     else
@@ -318,7 +331,9 @@ int cw_logserver_open(struct cw_node *n, struct cw_logserver **ret, struct cw_er
     s->node = n;
     cw_list_init(&s->readers);
     cw_list_init(&s->opens);
-    struct cw_rpc_server_config conf = { .url = n->address, .key = &n->key, .epoch = n->epoch, .call = on_call, .arg = s };
+    struct cw_rpc_server_config conf = {
+        .url = n->address, .key = &n->key, .epoch = n->epoch, .call = on_call, .arg = s
+    };
     s->files = cw_logfiles_create(n->loop, on_changed, s, err);
     int rc = s->files == NULL ? -EIO : cw_rpc_server_open(n->loop, &conf, &s->rpc, err);
     s->tick = cw_loop_timer_open(n->loop, on_tick, s);

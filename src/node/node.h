@@ -22,13 +22,13 @@ struct cw_node {
     struct cw_loop *loop;
     struct cw_topo *topo;
     struct cw_plug_registry *plugs;
-    struct cw_keypair key;    /* node.key */
+    struct cw_keypair key; /* node.key */
     uint8_t ticket_key[32];
-    char *address;            /* of the log server */
+    char *address; /* of the log server */
     uint64_t epoch;
     struct cw_tasktab *tasks;
     struct cw_shepherds *shepherds;
     struct cw_graves *graves;
-    struct cw_ctllink *ctl;   /* NULL while starting */
+    struct cw_ctllink *ctl; /* NULL while starting */
     struct cw_logserver *logs;
 };

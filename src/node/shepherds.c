@@ -19,7 +19,7 @@
 #include "base/paths.h"
 
 #define START_DEADLINE_MS 30000
-#define BACKOFF_MS 5000 /* a shepherd that dies at once is not started again sooner */
+#define BACKOFF_MS        5000 /* a shepherd that dies at once is not started again sooner */
 
 struct cw_shepherds {
     struct cw_node *node;
@@ -37,7 +37,8 @@ struct cw_shepherds {
 
 extern char **environ;
 
-struct cw_shepherds *cw_shepherds_create(struct cw_node *node, const char *conf_path, const struct cw_shepherds_ops *ops, void *arg)
+struct cw_shepherds *cw_shepherds_create(struct cw_node *node, const char *conf_path,
+                                         const struct cw_shepherds_ops *ops, void *arg)
 {
     struct cw_shepherds *s = cw_xcalloc(1, sizeof *s);
     s->node = node;
@@ -140,10 +141,12 @@ static void on_broken(struct cw_shepherd_link *l)
         l->waits = false;
         return;
     }
-    cw_log_warn("shepherd %s is gone%s%s", l->id, l->refusal != NULL ? ": " : "", l->refusal != NULL ? l->refusal : "");
+    cw_log_warn("shepherd %s is gone%s%s", l->id, l->refusal != NULL ? ": " : "",
+                l->refusal != NULL ? l->refusal : "");
     if (resident) {
         s->not_before_ms = cw_clock_mono_ns() / CW_NS_PER_MS + (l->worked ? 0 : BACKOFF_MS);
-        snprintf(s->last_refusal, sizeof s->last_refusal, "%s", l->refusal != NULL ? l->refusal : "it died");
+        snprintf(s->last_refusal, sizeof s->last_refusal, "%s",
+                 l->refusal != NULL ? l->refusal : "it died");
     }
     s->ops.lost(l, s->arg);
     link_destroy(l);
@@ -169,7 +172,8 @@ void cw_shepherds_attach(struct cw_shepherds *s)
     cw_list_each(p, &s->links) {
         struct cw_shepherd_link *l = cw_list_entry(p, struct cw_shepherd_link, link);
         if (l->io == NULL)
-            l->io = cw_loop_io_open(s->node->loop, cw_packets_fd(l->packets), CW_LOOP_READ, on_io, l);
+            l->io = cw_loop_io_open(s->node->loop, cw_packets_fd(l->packets), CW_LOOP_READ, on_io,
+                                    l);
     }
 }
 
@@ -186,16 +190,19 @@ static int wait_listed(struct cw_shepherd_link *l, struct cw_error *err)
         if (poll(&p, 1, (int)left) < 0 && errno != EINTR)
             return cw_fail_errno(err, -errno, "poll");
         if (link_read(l) < 0)
-            return l->refusal != NULL ? cw_fail_node(err, -EIO, "%s", l->refusal)
-                                      : cw_fail_node(err, -EPIPE, "shepherd %s ended at its start (see %s/%s.log)", l->id, l->set->shep_dir, l->id);
+            return l->refusal != NULL
+                       ? cw_fail_node(err, -EIO, "%s", l->refusal)
+                       : cw_fail_node(err, -EPIPE, "shepherd %s ended at its start (see %s/%s.log)",
+                                      l->id, l->set->shep_dir, l->id);
     }
     return 0;
 }
 
-/* ---- adoption ------------------------------------------------------------------------------------- */
+/* ---- adoption ------------------------------------------------------------------------------- */
 
 /* The ids of all ID.SUFFIX in the directory. */
-static int each_file(struct cw_shepherds *s, const char *suffix, struct cw_strv *ret, struct cw_error *err)
+static int each_file(struct cw_shepherds *s, const char *suffix, struct cw_strv *ret,
+                     struct cw_error *err)
 {
     DIR *d = opendir(s->shep_dir);
     if (d == NULL)
@@ -235,7 +242,8 @@ static void adopt_one(struct cw_shepherds *s, const char *id)
     }
 }
 
-int cw_shepherds_adopt(struct cw_shepherds *s, void (*dead)(const char *id, void *arg), void *arg, struct cw_error *err)
+int cw_shepherds_adopt(struct cw_shepherds *s, void (*dead)(const char *id, void *arg), void *arg,
+                       struct cw_error *err)
 {
     cw_autostrv struct cw_strv socks = { 0 }, journals = { 0 };
     int rc = each_file(s, ".sock", &socks, err);
@@ -250,7 +258,7 @@ int cw_shepherds_adopt(struct cw_shepherds *s, void (*dead)(const char *id, void
     return rc;
 }
 
-/* ---- starting -------------------------------------------------------------------------------------- */
+/* ---- starting ------------------------------------------------------------------------------- */
 
 /* A shepherd's child must not die of the fault that its predecessor was told to die of. */
 static char **environment(struct cw_shepherds *s, struct cw_strv *copy)
@@ -263,7 +271,8 @@ static char **environment(struct cw_shepherds *s, struct cw_strv *copy)
     return copy->n > 0 ? copy->v : environ;
 }
 
-static int spawn(struct cw_shepherds *s, char *const *argv, int pass_fd, pid_t *ret, struct cw_error *err)
+static int spawn(struct cw_shepherds *s, char *const *argv, int pass_fd, pid_t *ret,
+                 struct cw_error *err)
 {
     cw_autofree char *file = cw_file_join(cw_paths_libexec(), "crun-shepherd");
     cw_autostrv struct cw_strv env = { 0 };
@@ -302,8 +311,17 @@ static int resident_start(struct cw_shepherds *s, struct cw_error *err)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv) < 0)
         return cw_fail_errno(err, -errno, "socketpair");
     bool unbound = !cw_topo_is_this_system(s->node->topo);
-    char *argv[] = { (char *)"crun-shepherd", (char *)"-c", s->conf_path, (char *)"-N", (char *)(uintptr_t)s->node->name,
-                     (char *)"-i", id, (char *)"--fd", (char *)"3", unbound ? (char *)"--unbound" : NULL, NULL };
+    char *argv[] = { (char *)"crun-shepherd",
+                     (char *)"-c",
+                     s->conf_path,
+                     (char *)"-N",
+                     (char *)(uintptr_t)s->node->name,
+                     (char *)"-i",
+                     id,
+                     (char *)"--fd",
+                     (char *)"3",
+                     unbound ? (char *)"--unbound" : NULL,
+                     NULL };
     int rc = spawn(s, argv, sv[1], &pid, err);
     close(sv[1]);
     if (rc < 0) {
@@ -328,15 +346,17 @@ struct cw_shepherd_link *cw_shepherds_resident(struct cw_shepherds *s, struct cw
     if (s->resident != NULL)
         return s->resident;
     if (cw_clock_mono_ns() / CW_NS_PER_MS < s->not_before_ms) {
-        cw_fail_node(err, -EAGAIN, "no shepherd works on node %s: %s", s->node->name, s->last_refusal);
+        cw_fail_node(err, -EAGAIN, "no shepherd works on node %s: %s", s->node->name,
+                     s->last_refusal);
         return NULL;
     }
     return resident_start(s, err) == 0 ? s->resident : NULL;
 }
 
-/* Boxes with mounts, pids or network of their own (CW_ISOLATION_CAP_PRIVATE) will get a shepherd each;
- * no isolation plugin has them yet, so every task is the resident's. */
-struct cw_shepherd_link *cw_shepherds_pick(struct cw_shepherds *s, const Cw__TaskStart *t, struct cw_error *err)
+/* Boxes with mounts, pids or network of their own (CW_ISOLATION_CAP_PRIVATE) will get a shepherd
+ * each; no isolation plugin has them yet, so every task is the resident's. */
+struct cw_shepherd_link *cw_shepherds_pick(struct cw_shepherds *s, const Cw__TaskStart *t,
+                                           struct cw_error *err)
 {
     (void)t;
     return cw_shepherds_resident(s, err);
@@ -373,9 +393,17 @@ void cw_shepherds_quit(struct cw_shepherds *s)
     }
 }
 
-int cw_shepherds_reclaim(struct cw_shepherds *s, const char *id, pid_t *ret_pid, struct cw_error *err)
+int cw_shepherds_reclaim(struct cw_shepherds *s, const char *id, pid_t *ret_pid,
+                         struct cw_error *err)
 {
-    char *argv[] = { (char *)"crun-shepherd", (char *)"-c", s->conf_path, (char *)"-N", (char *)(uintptr_t)s->node->name,
-                     (char *)"-i", (char *)(uintptr_t)id, (char *)"--reclaim", NULL };
+    char *argv[] = { (char *)"crun-shepherd",
+                     (char *)"-c",
+                     s->conf_path,
+                     (char *)"-N",
+                     (char *)(uintptr_t)s->node->name,
+                     (char *)"-i",
+                     (char *)(uintptr_t)id,
+                     (char *)"--reclaim",
+                     NULL };
     return spawn(s, argv, -1, ret_pid, err);
 }

@@ -82,7 +82,8 @@ static void take_paths(struct cw_tasktab_entry *e, const char *out, const char *
         e->stderr_path = cw_xstrdup(err);
 }
 
-bool cw_tasktab_started(struct cw_tasktab_entry *e, const Cw__TaskStarted *m, const void *packed, size_t n)
+bool cw_tasktab_started(struct cw_tasktab_entry *e, const Cw__TaskStarted *m, const void *packed,
+                        size_t n)
 {
     if (e->started.len > 0)
         return false;
@@ -93,7 +94,8 @@ bool cw_tasktab_started(struct cw_tasktab_entry *e, const Cw__TaskStarted *m, co
     return true;
 }
 
-bool cw_tasktab_ended(struct cw_tasktab_entry *e, const Cw__TaskEnd *m, const void *packed, size_t n)
+bool cw_tasktab_ended(struct cw_tasktab_entry *e, const Cw__TaskEnd *m, const void *packed,
+                      size_t n)
 {
     if (e->end.len > 0)
         return false;

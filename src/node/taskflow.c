@@ -14,10 +14,11 @@
 
 static unsigned n_starts, n_ends; /* of this turn, for the crash points */
 
-/* ---- upwards ---------------------------------------------------------------------------------------- */
+/* ---- upwards -------------------------------------------------------------------------------- */
 
 /* Unpacks what a shepherd sent; NULL and a log line when it is broken. */
-static const ProtobufCMessage *unpack(const ProtobufCMessageDescriptor *d, const void *p, size_t n, struct cw_arena *a)
+static const ProtobufCMessage *unpack(const ProtobufCMessageDescriptor *d, const void *p, size_t n,
+                                      struct cw_arena *a)
 {
     ProtobufCMessage *m = NULL;
     struct cw_error err;
@@ -31,7 +32,8 @@ static const ProtobufCMessage *unpack(const ProtobufCMessageDescriptor *d, const
 static void push_started(struct cw_node *n, const struct cw_tasktab_entry *e)
 {
     struct cw_arena *a = cw_arena_create();
-    const ProtobufCMessage *m = unpack(&cw__task_started__descriptor, e->started.data, e->started.len, a);
+    const ProtobufCMessage *m = unpack(&cw__task_started__descriptor, e->started.data,
+                                       e->started.len, a);
     if (m != NULL) {
         Cw__NodeRecordMsg r = CW__NODE_RECORD_MSG__INIT;
         r.started = (Cw__TaskStarted *)(uintptr_t)m;
@@ -80,13 +82,15 @@ void cw_taskflow_tell_all(struct cw_node *n)
         push_all(n, cw_list_entry(l, struct cw_tasktab_entry, link));
 }
 
-static void started(struct cw_node *n, struct cw_tasktab_entry *e, const Cw__TaskStarted *m, const void *p, size_t len)
+static void started(struct cw_node *n, struct cw_tasktab_entry *e, const Cw__TaskStarted *m,
+                    const void *p, size_t len)
 {
     if (cw_tasktab_started(e, m, p, len))
         push_started(n, e);
 }
 
-static void ended(struct cw_node *n, struct cw_tasktab_entry *e, const Cw__TaskEnd *m, const void *p, size_t len)
+static void ended(struct cw_node *n, struct cw_tasktab_entry *e, const Cw__TaskEnd *m,
+                  const void *p, size_t len)
 {
     if (!cw_tasktab_ended(e, m, p, len))
         return;
@@ -111,13 +115,15 @@ static void carry(struct cw_tasktab_entry *e, struct cw_shepherd_link *l)
     memcpy(e->shepherd_id, l->id, sizeof e->shepherd_id);
 }
 
-static void on_packet(struct cw_shepherd_link *l, enum cw_packet_type type, const void *body, size_t len, int fd, void *arg)
+static void on_packet(struct cw_shepherd_link *l, enum cw_packet_type type, const void *body,
+                      size_t len, int fd, void *arg)
 {
     struct cw_node *n = arg;
-    const ProtobufCMessageDescriptor *d = type == CW_PACKET_STARTED   ? &cw__task_started__descriptor
-                                          : type == CW_PACKET_END     ? &cw__task_end__descriptor
-                                          : type == CW_PACKET_EMPTIED ? &cw__task_emptied__descriptor
-                                                                      : NULL;
+    const ProtobufCMessageDescriptor *d = type == CW_PACKET_STARTED ? &cw__task_started__descriptor
+                                          : type == CW_PACKET_END   ? &cw__task_end__descriptor
+                                          : type == CW_PACKET_EMPTIED
+                                              ? &cw__task_emptied__descriptor
+                                              : NULL;
     if (type == CW_PACKET_OPENED && n->logs != NULL)
         cw_logserver_opened(n->logs, body, len, cw_steal_fd(fd));
     if (fd >= 0)
@@ -141,9 +147,10 @@ static void on_packet(struct cw_shepherd_link *l, enum cw_packet_type type, cons
     cw_arena_destroy(a);
 }
 
-/* ---- downwards ---------------------------------------------------------------------------------------- */
+/* ---- downwards ------------------------------------------------------------------------------ */
 
-static void send_packed(struct cw_shepherd_link *l, enum cw_packet_type type, const ProtobufCMessage *m)
+static void send_packed(struct cw_shepherd_link *l, enum cw_packet_type type,
+                        const ProtobufCMessage *m)
 {
     cw_autobuf struct cw_buf b = { 0 };
     cw_walk_pack(m, &b);
@@ -153,7 +160,8 @@ static void send_packed(struct cw_shepherd_link *l, enum cw_packet_type type, co
 }
 
 /* An end that this daemon itself knows: no process was ever made, or its supervisor is dead. */
-static void end_here(struct cw_node *n, struct cw_tasktab_entry *e, Cw__Cause cause, const char *why)
+static void end_here(struct cw_node *n, struct cw_tasktab_entry *e, Cw__Cause cause,
+                     const char *why)
 {
     Cw__TaskKey key = CW__TASK_KEY__INIT;
     Cw__TaskEnd m = CW__TASK_END__INIT;
@@ -228,7 +236,7 @@ void cw_taskflow_sent(void)
         cw_crashpoint("node.after-end-forward");
 }
 
-/* ---- letting go ----------------------------------------------------------------------------------------- */
+/* ---- letting go ----------------------------------------------------------------------------- */
 
 static bool anyone_of(struct cw_node *n, const char *shepherd)
 {
@@ -280,7 +288,7 @@ void cw_taskflow_fence(struct cw_node *n, const Cw__TaskKey *k)
     send_packed(e->shepherd, CW_PACKET_KILL, &m.base);
 }
 
-/* ---- dead shepherds --------------------------------------------------------------------------------------- */
+/* ---- dead shepherds ------------------------------------------------------------------------- */
 
 static void on_lost(struct cw_shepherd_link *l, void *arg)
 {
@@ -295,7 +303,8 @@ static void on_lost(struct cw_shepherd_link *l, void *arg)
     cw_graves_bury(n->graves, id);
 }
 
-static void on_grave_task(const char *shepherd, const struct cw_journal_task *t, bool done, void *arg)
+static void on_grave_task(const char *shepherd, const struct cw_journal_task *t, bool done,
+                          void *arg)
 {
     struct cw_node *n = arg;
     struct cw_arena *a = cw_arena_create();
@@ -303,10 +312,12 @@ static void on_grave_task(const char *shepherd, const struct cw_journal_task *t,
     const ProtobufCMessage *m;
     if (e->shepherd_id[0] == '\0')
         memcpy(e->shepherd_id, shepherd, strnlen(shepherd, sizeof e->shepherd_id - 1) + 1);
-    if (t->started.len > 0 && (m = unpack(&cw__task_started__descriptor, t->started.data, t->started.len, a)) != NULL)
+    if (t->started.len > 0 &&
+        (m = unpack(&cw__task_started__descriptor, t->started.data, t->started.len, a)) != NULL)
         started(n, e, (const Cw__TaskStarted *)m, t->started.data, t->started.len);
     /* Before the helper has been there a written end does not prove an empty box. */
-    if (done && t->end.len > 0 && (m = unpack(&cw__task_end__descriptor, t->end.data, t->end.len, a)) != NULL)
+    if (done && t->end.len > 0 &&
+        (m = unpack(&cw__task_end__descriptor, t->end.data, t->end.len, a)) != NULL)
         ended(n, e, (const Cw__TaskEnd *)m, t->end.data, t->end.len);
     if (done && t->emptied)
         emptied(n, e);
@@ -332,4 +343,5 @@ void cw_taskflow_dead(const char *shepherd, void *node)
 }
 
 const struct cw_shepherds_ops cw_taskflow_shepherds_ops = { .packet = on_packet, .lost = on_lost };
-const struct cw_graves_ops cw_taskflow_graves_ops = { .task = on_grave_task, .settled = on_settled };
+const struct cw_graves_ops cw_taskflow_graves_ops = { .task = on_grave_task,
+                                                      .settled = on_settled };

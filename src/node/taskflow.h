@@ -1,7 +1,7 @@
 #pragma once
-/* What passes between controller and shepherds: starts, signals and kills downwards; STARTED, END and
- * EMPTIED upwards until acknowledged. One START of a key runs once: a second is answered with what is
- * known. Test: testsuite/t0401, t0402. */
+/* What passes between controller and shepherds: starts, signals and kills downwards; STARTED, END
+ * and EMPTIED upwards until acknowledged. One START of a key runs once: a second is answered with
+ * what is known. Test: testsuite/t0401, t0402. */
 #include "node/graves.h"
 #include "node/node.h"
 #include "node/shepherds.h"

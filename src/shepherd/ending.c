@@ -16,8 +16,8 @@
 #include "shepherd/steps.h"
 
 #define CHECK_FIRST_MS 2
-#define CHECK_MAX_MS 500
-#define WATCH_MS 1000 /* a leftover */
+#define CHECK_MAX_MS   500
+#define WATCH_MS       1000 /* a leftover */
 
 static const struct cw_isolation_ops *ops(const struct cw_task *t)
 {
@@ -62,7 +62,8 @@ void cw_ending_kill(struct cw_herd *h, struct cw_task *t, Cw__Cause cause, uint3
     }
     if (first) {
         ops(t)->signal(cw_plug_ctx(t->isolation), t->box, SIGTERM);
-        ops(t)->signal(cw_plug_ctx(t->isolation), t->box, SIGCONT); /* a stopped process hears nothing */
+        ops(t)->signal(cw_plug_ctx(t->isolation), t->box,
+                       SIGCONT); /* a stopped process hears nothing */
     }
     if (t->kill_at == 0 || now + grace_ms < t->kill_at)
         t->kill_at = now + grace_ms;
@@ -80,8 +81,12 @@ static void fill_usage(const struct cw_task *t, Cw__Usage *u, struct cw_box_usag
     bool measured = box->source != NULL && box->source[0] != '\0';
     const struct rusage *ru = &t->rusage;
     u->has_cpu_user_ns = u->has_cpu_sys_ns = measured || t->reaped;
-    u->cpu_user_ns = measured ? box->cpu_user_ns : (uint64_t)ru->ru_utime.tv_sec * 1000000000u + (uint64_t)ru->ru_utime.tv_usec * 1000u;
-    u->cpu_sys_ns = measured ? box->cpu_sys_ns : (uint64_t)ru->ru_stime.tv_sec * 1000000000u + (uint64_t)ru->ru_stime.tv_usec * 1000u;
+    u->cpu_user_ns = measured ? box->cpu_user_ns
+                              : (uint64_t)ru->ru_utime.tv_sec * 1000000000u +
+                                    (uint64_t)ru->ru_utime.tv_usec * 1000u;
+    u->cpu_sys_ns = measured ? box->cpu_sys_ns
+                             : (uint64_t)ru->ru_stime.tv_sec * 1000000000u +
+                                   (uint64_t)ru->ru_stime.tv_usec * 1000u;
     u->has_mem_peak_bytes = measured;
     u->mem_peak_bytes = box->mem_peak_bytes;
     u->has_maxrss_bytes = t->reaped;
@@ -90,13 +95,16 @@ static void fill_usage(const struct cw_task *t, Cw__Usage *u, struct cw_box_usag
 }
 
 /* C6: the job's own error file says it, where people look first. */
-static void say_oom(struct cw_herd *h, const struct cw_task *t, const struct cw_box_usage *box, char *buf, size_t cap)
+static void say_oom(struct cw_herd *h, const struct cw_task *t, const struct cw_box_usage *box,
+                    char *buf, size_t cap)
 {
     char limit[32], peak[32], line[CW_ERROR_MAX];
     snprintf(buf, cap, "out of memory: limit %s, peak %s, %u process%s killed by the kernel",
              t->mem_bytes != 0 ? cw_size_format(t->mem_bytes, limit, sizeof limit) : "none",
-             cw_size_format(box->mem_peak_bytes, peak, sizeof peak), box->oom_kills, box->oom_kills == 1 ? "" : "es");
-    snprintf(line, sizeof line, "crun: job %llu on %.64s: %.300s\n", (unsigned long long)t->id, h->node, buf);
+             cw_size_format(box->mem_peak_bytes, peak, sizeof peak), box->oom_kills,
+             box->oom_kills == 1 ? "" : "es");
+    snprintf(line, sizeof line, "crun: job %llu on %.64s: %.300s\n", (unsigned long long)t->id,
+             h->node, buf);
     cw_outfiles_say(h, t, line);
 }
 
@@ -155,7 +163,9 @@ static void tear_down(struct cw_herd *h, struct cw_task *t)
     t->check_at = 0;
     if (cw_steps_tear_down(h, t) != -EBUSY)
         return;
-    t->check_step_ms = t->check_step_ms != 0 && t->check_step_ms < CHECK_MAX_MS ? t->check_step_ms * 2 : CHECK_FIRST_MS;
+    t->check_step_ms = t->check_step_ms != 0 && t->check_step_ms < CHECK_MAX_MS
+                           ? t->check_step_ms * 2
+                           : CHECK_FIRST_MS;
     t->check_at = cw_herd_now_ms() + t->check_step_ms;
     cw_herd_wake(h, t->check_at);
 }
@@ -199,12 +209,14 @@ static void finish(struct cw_herd *h, struct cw_task *t, bool empty)
     } else {
         t->check_at = cw_herd_now_ms() + WATCH_MS;
         cw_herd_wake(h, t->check_at);
-        cw_log_warn("task %s: not empty %d s after SIGKILL: %s", t->key, CW_ENDING_DEADLINE_MS / 1000, leftover);
+        cw_log_warn("task %s: not empty %d s after SIGKILL: %s", t->key,
+                    CW_ENDING_DEADLINE_MS / 1000, leftover);
     }
     cw_herd_tell(h, CW_PACKET_END, t->end.data, t->end.len);
 }
 
-void cw_ending_leader(struct cw_herd *h, struct cw_task *t, int wait_status, const struct rusage *ru)
+void cw_ending_leader(struct cw_herd *h, struct cw_task *t, int wait_status,
+                      const struct rusage *ru)
 {
     t->reaped = true;
     t->wait_status = wait_status;
@@ -290,7 +302,8 @@ void cw_ending_due(struct cw_herd *h, struct cw_task *t, int64_t now)
     wake_earliest(h, t);
 }
 
-void cw_ending_launch_failed(struct cw_herd *h, struct cw_task *t, const struct cw_error *why, int exit_code)
+void cw_ending_launch_failed(struct cw_herd *h, struct cw_task *t, const struct cw_error *why,
+                             int exit_code)
 {
     Cw__TaskKey key = CW__TASK_KEY__INIT;
     Cw__TaskEnd e = CW__TASK_END__INIT;
@@ -298,7 +311,8 @@ void cw_ending_launch_failed(struct cw_herd *h, struct cw_task *t, const struct 
     key.id = t->id;
     key.attempt = t->attempt;
     e.key = &key;
-    e.cause = why->fault == CW_FAULT_USER ? CW__CAUSE__CAUSE_LAUNCH_USER : CW__CAUSE__CAUSE_LAUNCH_NODE;
+    e.cause = why->fault == CW_FAULT_USER ? CW__CAUSE__CAUSE_LAUNCH_USER
+                                          : CW__CAUSE__CAUSE_LAUNCH_NODE;
     e.message = (char *)(uintptr_t)why->text;
     e.empty = 1; /* no process was made, or it was reaped before its exec */
     e.has_exit_code = exit_code != 0;

@@ -1,6 +1,6 @@
-/* isolation/faulty, a plugin for tests: fails at the n-th call of its life, n from FAULTY_AT, with the
- * errno of FAULTY_ERRNO. FAULTY_BOXES tells how many boxes live, FAULTY_FIRED that it failed. The box is
- * the leader's process group. Test: herd_test.c. */
+/* isolation/faulty, a plugin for tests: fails at the n-th call of its life, n from FAULTY_AT, with
+ * the errno of FAULTY_ERRNO. FAULTY_BOXES tells how many boxes live, FAULTY_FIRED that it failed.
+ * The box is the leader's process group. Test: herd_test.c. */
 #include <crunwlm/plugin.h>
 
 #include <errno.h>
@@ -40,8 +40,8 @@ static int probe(void *ctx, struct cw_plugin_err *err)
     return 0;
 }
 
-static int prepare(void *ctx, const struct cw_task_view *task, const struct cw_plan *plan, void **ret_box,
-                   struct cw_plugin_err *err)
+static int prepare(void *ctx, const struct cw_task_view *task, const struct cw_plan *plan,
+                   void **ret_box, struct cw_plugin_err *err)
 {
     struct box *b = calloc(1, sizeof *b);
     (void)ctx;
@@ -121,8 +121,15 @@ static int reclaim(void *ctx, const char *key, struct cw_plugin_err *err)
 }
 
 static const struct cw_isolation_ops ops = {
-    .probe = probe, .prepare = prepare, .enter = enter, .signal = send_signal, .kill = kill_all,
-    .usage = usage, .release = release, .reclaim = reclaim, .started = started,
+    .probe = probe,
+    .prepare = prepare,
+    .enter = enter,
+    .signal = send_signal,
+    .kill = kill_all,
+    .usage = usage,
+    .release = release,
+    .reclaim = reclaim,
+    .started = started,
 };
 
 CW_PLUGIN_EXPORT const struct cw_plugin cw_plugin = {

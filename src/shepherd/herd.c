@@ -15,7 +15,8 @@
 #include "shepherd/steps.h"
 
 #define JOURNAL_IDLE_BYTES (64u << 10) /* nothing to tell: begin anew above this */
-#define JOURNAL_TIDY_BYTES (4u << 20)  /* rewritten above this, and above what its tasks may need */
+#define JOURNAL_TIDY_BYTES (4u << 20)  /* rewritten above this, and above what its tasks may need  \
+                                        */
 #define JOURNAL_TASK_BYTES 4096u
 
 int64_t cw_herd_now_ms(void)
@@ -38,7 +39,8 @@ void cw_herd_tell(struct cw_herd *h, enum cw_packet_type type, const void *body,
         cw_log_error("tell the node daemon: %s", strerror(-rc));
 }
 
-void cw_herd_journal(struct cw_herd *h, enum cw_journal_type type, const struct cw_task *t, const void *body, size_t n)
+void cw_herd_journal(struct cw_herd *h, enum cw_journal_type type, const struct cw_task *t,
+                     const void *body, size_t n)
 {
     int rc = cw_journal_add(h->journal, type, t->id, t->attempt, body, n);
     if (rc < 0)
@@ -201,7 +203,8 @@ static void start(struct cw_herd *h, struct cw_arena *a, const Cw__TaskStart *s)
 /* The parts of a START that every later line relies on. */
 static bool complete(const Cw__TaskStart *s)
 {
-    return s->spec != NULL && s->payload != NULL && s->owner != NULL && s->grant != NULL && s->isolation != NULL;
+    return s->spec != NULL && s->payload != NULL && s->owner != NULL && s->grant != NULL &&
+           s->isolation != NULL;
 }
 
 static void on_start(struct cw_herd *h, const void *body, size_t n)
@@ -241,8 +244,8 @@ static void journal_again(struct cw_herd *h, const struct cw_task *t)
         cw_herd_journal(h, CW_JOURNAL_EMPTIED, t, NULL, 0);
 }
 
-/* Keeps the journal as small as what is left to tell. A failed record shows in the log; the old file is
- * replaced only by a complete one. */
+/* Keeps the journal as small as what is left to tell. A failed record shows in the log; the old
+ * file is replaced only by a complete one. */
 static void tidy(struct cw_herd *h)
 {
     size_t bytes = cw_journal_bytes(h->journal);
@@ -285,7 +288,8 @@ static void on_signal(struct cw_herd *h, const Cw__TaskSignal *m)
 {
     struct cw_task *t = find(h, m->key);
     if (t != NULL && t->phase == CW_TASK_RUNNING && m->signal > 0 && m->signal < 65)
-        CW_PLUG_OPS(isolation, t->isolation)->signal(cw_plug_ctx(t->isolation), t->box, (int)m->signal);
+        CW_PLUG_OPS(isolation, t->isolation)
+            ->signal(cw_plug_ctx(t->isolation), t->box, (int)m->signal);
 }
 
 static void on_kill(struct cw_herd *h, const Cw__TaskKill *m)

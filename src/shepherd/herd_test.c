@@ -1,5 +1,5 @@
-/* Set-up and tear-down with an isolation plugin that fails at its n-th call, n = 1, 2, ... until none
- * fails: each time there is one end, nothing is left over, and the fault is whose it is. */
+/* Set-up and tear-down with an isolation plugin that fails at its n-th call, n = 1, 2, ... until
+ * none fails: each time there is one end, nothing is left over, and the fault is whose it is. */
 #include <dirent.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -38,7 +38,8 @@ static int group_setup(void **state)
     chmod(dir, 0777);
     snprintf(path, sizeof path, "%s/tasks", dir);
     mkdir(path, 0711);
-    snprintf(text, sizeof text, "dir = \"%s\"\nplugin_path = \"%s/src/shepherd\"\n", dir, getenv("PWD"));
+    snprintf(text, sizeof text, "dir = \"%s\"\nplugin_path = \"%s/src/shepherd\"\n", dir,
+             getenv("PWD"));
     if (cw_conf_load_text("test", text, &conf, &err) < 0) {
         print_error("%s\n", err.text);
         return -1;
@@ -134,7 +135,8 @@ static const Cw__TaskEnd *run_to_end(void)
     assert_int_equal(t->phase, CW_TASK_ENDED);
     assert_null(t->box);
     ProtobufCMessage *m;
-    assert_int_equal(cw_walk_unpack(&cw__task_end__descriptor, t->end.data, t->end.len, arena, &m, NULL), 0);
+    assert_int_equal(
+        cw_walk_unpack(&cw__task_end__descriptor, t->end.data, t->end.len, arena, &m, NULL), 0);
     return (const Cw__TaskEnd *)m;
 }
 

@@ -11,9 +11,9 @@
 #include "base/mem.h"
 #include "base/table.h"
 
-#define MAGIC "CWSJ\1\0\0"
+#define MAGIC     "CWSJ\1\0\0"
 #define MAGIC_LEN 8
-#define LOAD_MAX (1u << 30)
+#define LOAD_MAX  (1u << 30)
 
 struct prefix {
     uint32_t bytes, crc;
@@ -35,13 +35,15 @@ struct cw_journal {
 };
 
 /* The record at s, or false at a torn or wrong one. */
-static bool next(const char *s, size_t n, struct body *ret, const char **ret_rest, size_t *ret_rest_len, size_t *ret_used)
+static bool next(const char *s, size_t n, struct body *ret, const char **ret_rest,
+                 size_t *ret_rest_len, size_t *ret_used)
 {
     struct prefix p;
     if (n < sizeof p)
         return false;
     memcpy(&p, s, sizeof p);
-    if (p.bytes < sizeof *ret || p.bytes > n - sizeof p || cw_crc32c(0, s + sizeof p, p.bytes) != p.crc)
+    if (p.bytes < sizeof *ret || p.bytes > n - sizeof p ||
+        cw_crc32c(0, s + sizeof p, p.bytes) != p.crc)
         return false;
     memcpy(ret, s + sizeof p, sizeof *ret);
     *ret_rest = s + sizeof p + sizeof *ret;
@@ -229,7 +231,8 @@ static bool is(const struct cw_journal_task *t, const struct body *b)
     return t->id == b->id && t->attempt == b->attempt;
 }
 
-static struct cw_journal_task *find(struct cw_idtable *table, struct cw_list *list, const struct body *b)
+static struct cw_journal_task *find(struct cw_idtable *table, struct cw_list *list,
+                                    const struct body *b)
 {
     struct cw_journal_task *t = cw_idtable_find(table, table_key(b));
     if (t != NULL && is(t, b))
@@ -256,7 +259,8 @@ int cw_journal_load(const char *path, struct cw_list *list, struct cw_error *err
     struct cw_idtable *table = cw_idtable_create();
     struct body b;
     const char *rest;
-    for (size_t at = MAGIC_LEN; at < good && next(text.data + at, good - at, &b, &rest, &rest_len, &used); at += used)
+    for (size_t at = MAGIC_LEN;
+         at < good && next(text.data + at, good - at, &b, &rest, &rest_len, &used); at += used)
         apply(find(table, list, &b), &b, rest, rest_len);
     cw_idtable_destroy(table);
     return 0;

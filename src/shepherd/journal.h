@@ -1,9 +1,9 @@
 #pragma once
-/* What remains of a shepherd when it dies: an append-only file of checked records, one write(2) each
- * and no sync (it must survive processes, not a power cut). Rules: START before the process is made,
- * PID after, EXIT before the tear-down, FORGET when the node daemon has passed the end on for good.
- * A torn tail is cut off silently: what it would have said was never acted upon.
- * Record: u32 bytes, u32 CRC-32C of them, then u8 type and body. Test: journal_test.c. */
+/* What remains of a shepherd when it dies: an append-only file of checked records, one write(2)
+ * each and no sync (it must survive processes, not a power cut). Rules: START before the process is
+ * made, PID after, EXIT before the tear-down, FORGET when the node daemon has passed the end on for
+ * good. A torn tail is cut off silently: what it would have said was never acted upon. Record: u32
+ * bytes, u32 CRC-32C of them, then u8 type and body. Test: journal_test.c. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,11 +13,11 @@
 #include "base/list.h"
 
 enum cw_journal_type {
-    CW_JOURNAL_START = 1,  /* key; isolation name */
-    CW_JOURNAL_PID = 2,    /* key; packed TaskStarted */
-    CW_JOURNAL_EXIT = 3,   /* key; packed TaskEnd; a later one replaces it */
-    CW_JOURNAL_EMPTIED = 4,/* key */
-    CW_JOURNAL_FORGET = 5, /* key */
+    CW_JOURNAL_START = 1,   /* key; isolation name */
+    CW_JOURNAL_PID = 2,     /* key; packed TaskStarted */
+    CW_JOURNAL_EXIT = 3,    /* key; packed TaskEnd; a later one replaces it */
+    CW_JOURNAL_EMPTIED = 4, /* key */
+    CW_JOURNAL_FORGET = 5,  /* key */
 };
 
 struct cw_journal;

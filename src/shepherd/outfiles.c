@@ -13,10 +13,11 @@
 /* O_NONBLOCK: a FIFO without a reader must not stop the shepherd; cleared again after the open. */
 #define OPEN_FLAGS (O_NOCTTY | O_CLOEXEC | O_NONBLOCK)
 
-static int fail(struct cw_error *err, int rc, const struct cw_herd *h, const struct cw_task *t, const char *what,
-                const char *path)
+static int fail(struct cw_error *err, int rc, const struct cw_herd *h, const struct cw_task *t,
+                const char *what, const char *path)
 {
-    return cw_fail(err, rc, "%s %s: %s (as user %s on node %s)", what, path, strerror(-rc), t->as->name, h->node);
+    return cw_fail(err, rc, "%s %s: %s (as user %s on node %s)", what, path, strerror(-rc),
+                   t->as->name, h->node);
 }
 
 static int check_workdir(struct cw_herd *h, struct cw_task *t, struct cw_error *err)
@@ -72,7 +73,8 @@ static void mark_attempt(const struct cw_herd *h, const struct cw_task *t, int f
     cw_file_write_all(fd, line, (size_t)n);
 }
 
-static int expand(struct cw_herd *h, struct cw_task *t, const char *pattern, char **ret, struct cw_error *err)
+static int expand(struct cw_herd *h, struct cw_task *t, const char *pattern, char **ret,
+                  struct cw_error *err)
 {
     const Cw__TaskStart *s = t->start;
     struct cw_outpath_vars v = {
@@ -97,7 +99,8 @@ static int open_stdout(struct cw_herd *h, struct cw_task *t, bool append, struct
 {
     const Cw__TaskStart *s = t->start;
     bool slurm = s->spec->has_slurm_env && s->spec->slurm_env;
-    const char *pattern = s->spec->stdout_path != NULL ? s->spec->stdout_path : cw_outpath_default(s->has_index, slurm);
+    const char *pattern = s->spec->stdout_path != NULL ? s->spec->stdout_path
+                                                       : cw_outpath_default(s->has_index, slurm);
     int rc = expand(h, t, pattern, &t->stdout_path, err);
     if (rc < 0)
         return rc;
@@ -191,7 +194,8 @@ void cw_outfiles_say(struct cw_herd *h, const struct cw_task *t, const char *lin
         cw_file_write_all(fd, line, strlen(line));
 }
 
-int cw_outfiles_open_log(struct cw_herd *h, uid_t uid, gid_t gid, const char *path, struct cw_error *err)
+int cw_outfiles_open_log(struct cw_herd *h, uid_t uid, gid_t gid, const char *path,
+                         struct cw_error *err)
 {
     const struct cw_runas *as = cw_runas_find(h->identities, uid, gid, cw_herd_now_ms());
     int rc = cw_runas_enter(h->identities, as, err);
@@ -202,6 +206,7 @@ int cw_outfiles_open_log(struct cw_herd *h, uid_t uid, gid_t gid, const char *pa
     if (rc == -EINVAL)
         return cw_fail(err, rc, "%s: not a regular file, its output cannot be read back", path);
     if (rc < 0)
-        return cw_fail(err, rc, "%s: %s (as user %s on node %s)", path, strerror(-rc), as->name, h->node);
+        return cw_fail(err, rc, "%s: %s (as user %s on node %s)", path, strerror(-rc), as->name,
+                       h->node);
     return rc;
 }

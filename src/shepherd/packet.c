@@ -16,8 +16,8 @@
 #include "base/list.h"
 #include "base/mem.h"
 
-#define MAGIC 0x4c535743u /* "CWSL" */
-#define VERSION 1
+#define MAGIC      0x4c535743u /* "CWSL" */
+#define VERSION    1
 #define FLAG_MEMFD 1u /* the records are in the first descriptor */
 
 struct head {
@@ -123,7 +123,8 @@ int cw_packets_add(struct cw_packets *p, enum cw_packet_type type, const void *b
     return add(p, type, body, n, -1);
 }
 
-int cw_packets_add_fd(struct cw_packets *p, enum cw_packet_type type, const void *body, size_t n, int fd)
+int cw_packets_add_fd(struct cw_packets *p, enum cw_packet_type type, const void *body, size_t n,
+                      int fd)
 {
     int rc = add(p, type, body, n, fd);
     if (rc < 0)
@@ -243,7 +244,9 @@ int cw_packets_recv(struct cw_packets *p, cw_packet_fn fn, void *arg)
         char bytes[CMSG_SPACE(sizeof(int))];
         struct cmsghdr align;
     } ctl;
-    struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &ctl, .msg_controllen = sizeof ctl.bytes };
+    struct msghdr m = {
+        .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &ctl, .msg_controllen = sizeof ctl.bytes
+    };
     ssize_t k;
     do
         k = recvmsg(p->fd, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
@@ -267,7 +270,8 @@ int cw_packets_recv(struct cw_packets *p, cw_packet_fn fn, void *arg)
 }
 
 /* sun_path holds 107 bytes; through a directory descriptor any directory will do. */
-static int address(const char *dir, const char *name, struct sockaddr_un *ret, int *ret_dirfd, struct cw_error *err)
+static int address(const char *dir, const char *name, struct sockaddr_un *ret, int *ret_dirfd,
+                   struct cw_error *err)
 {
     cw_autoclose int d = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (d < 0)

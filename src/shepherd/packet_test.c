@@ -1,4 +1,5 @@
-/* Records over a socket pair: batches, large ones, descriptors, a peer that does not read, garbage. */
+/* Records over a socket pair: batches, large ones, descriptors, a peer that does not read, garbage.
+ */
 #include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -148,7 +149,8 @@ static void what_was_sent_before_the_peer_died_is_still_read(void **state)
 static void garbage_is_told_apart_from_records(void **state)
 {
     (void)state;
-    static const char *const bad[] = { "x", "CWSLxxxxxxxxxxxxxxxxxxxxxxxx", "\x43\x57\x53\x4c\x01\0\0\0\xff\xff\xff\xff\0\0\0\0" };
+    static const char *const bad[] = { "x", "CWSLxxxxxxxxxxxxxxxxxxxxxxxx",
+                                       "\x43\x57\x53\x4c\x01\0\0\0\xff\xff\xff\xff\0\0\0\0" };
     static const size_t len[] = { 1, 28, 16 };
     for (size_t i = 0; i < CW_ARRAY_LEN(bad); i++) {
         assert_int_equal(send(cw_packets_fd(a), bad[i], len[i], MSG_NOSIGNAL), (ssize_t)len[i]);

@@ -28,8 +28,14 @@ bool cw_planning_cpus(const struct cw_herd *h, const struct cw_task *t, cpu_set_
 
 struct cw_task_view cw_planning_view(const struct cw_herd *h, const struct cw_task *t)
 {
-    struct cw_task_view v = { .size = sizeof v, .id = t->id, .job_id = t->id, .attempt = t->attempt,
-                              .uid = t->uid, .gid = t->gid, .mem_bytes = t->mem_bytes, .key = t->key };
+    struct cw_task_view v = { .size = sizeof v,
+                              .id = t->id,
+                              .job_id = t->id,
+                              .attempt = t->attempt,
+                              .uid = t->uid,
+                              .gid = t->gid,
+                              .mem_bytes = t->mem_bytes,
+                              .key = t->key };
     const Cw__TaskStart *s = t->start;
     if (s == NULL)
         return v;
@@ -82,8 +88,9 @@ static void add_volume(struct cw_plug *p, void *arg)
     struct cw_plugin_err perr = { "" };
     if (a->rc != -ENOTSUP || !CW_PLUG_HAS(volume, p, plan))
         return;
-    a->rc = CW_PLUG_OPS(volume, p)->plan(cw_plug_ctx(p), cw_plug_host(p), &a->view, a->use->source, a->use->target,
-                                         a->use->has_read_only && a->use->read_only, a->t->plan, &perr);
+    a->rc = CW_PLUG_OPS(volume, p)->plan(cw_plug_ctx(p), cw_plug_host(p), &a->view, a->use->source,
+                                         a->use->target, a->use->has_read_only && a->use->read_only,
+                                         a->t->plan, &perr);
     if (a->rc < 0 && a->rc != -ENOTSUP)
         classify(a->rc, "volume", &perr, a->err);
     if (a->rc < 0)
@@ -115,7 +122,9 @@ static int add_volumes(struct adding *a)
 /* Lines that are the shepherd's own, before those of plugins. */
 static int add_own(struct cw_task *t, const struct cw_task_view *view)
 {
-    struct cw_plan_line l = { .size = sizeof l, .kind = CW_PLAN_CPUS, .a = view->cpus, .b = view->mems };
+    struct cw_plan_line l = {
+        .size = sizeof l, .kind = CW_PLAN_CPUS, .a = view->cpus, .b = view->mems
+    };
     return view->cpus == NULL ? 0 : cw_plan_add(t->plan, "crun-shepherd", &l);
 }
 
@@ -126,7 +135,8 @@ static int refuse_hooks(const struct cw_task *t, struct cw_error *err)
     for (uint32_t i = 0; i < count; i++) {
         const struct cw_plan_line *l = cw_plan_get(t->plan, i);
         if (l->kind == CW_PLAN_HOOK)
-            return cw_fail_node(err, -ENOTSUP, "plugin %s: hook %s: this shepherd runs no hooks", l->origin, l->b);
+            return cw_fail_node(err, -ENOTSUP, "plugin %s: hook %s: this shepherd runs no hooks",
+                                l->origin, l->b);
     }
     return 0;
 }
@@ -175,8 +185,12 @@ static void env_set(struct cw_strv *env, const char *name, const char *value)
 
 void cw_planning_env(const struct cw_herd *h, struct cw_task *t)
 {
-    struct cw_jobenv_node n = { .name = h->node, .hostname = h->hostname, .tmpdir = "/tmp", .home = t->as->home,
-                                .user = t->as->name, .shell = t->as->shell };
+    struct cw_jobenv_node n = { .name = h->node,
+                                .hostname = h->hostname,
+                                .tmpdir = "/tmp",
+                                .home = t->as->home,
+                                .user = t->as->name,
+                                .shell = t->as->shell };
     cw_jobenv_build(t->start, &n, &t->env);
     uint32_t count = cw_plan_count(t->plan);
     for (uint32_t i = 0; i < count; i++) {
@@ -188,7 +202,10 @@ void cw_planning_env(const struct cw_herd *h, struct cw_task *t)
 
 void cw_planning_limits(const struct cw_task *t, struct cw_spawn *s)
 {
-    static const struct { const char *name; int resource; } known[] = { { "nofile", RLIMIT_NOFILE }, { "core", RLIMIT_CORE } };
+    static const struct {
+        const char *name;
+        int resource;
+    } known[] = { { "nofile", RLIMIT_NOFILE }, { "core", RLIMIT_CORE } };
     uint32_t count = cw_plan_count(t->plan);
     for (uint32_t i = 0; i < count; i++) {
         const struct cw_plan_line *l = cw_plan_get(t->plan, i);
@@ -196,6 +213,7 @@ void cw_planning_limits(const struct cw_task *t, struct cw_spawn *s)
             continue; /* memory and pids are the box's */
         for (size_t k = 0; k < CW_ARRAY_LEN(known); k++)
             if (strcmp(l->a, known[k].name) == 0 && s->n_limits < CW_SPAWN_LIMITS_MAX)
-                s->limits[s->n_limits++] = (struct cw_spawn_limit){ known[k].resource, (rlim_t)l->n1 };
+                s->limits[s->n_limits++] = (struct cw_spawn_limit){ known[k].resource,
+                                                                    (rlim_t)l->n1 };
     }
 }

@@ -5,10 +5,11 @@
 #include "shepherd/spawn.h"
 #include "shepherd/task.h"
 
-/* Filled from t->start (or, once that is gone, with what is left: ids and key); pointers live as long
- * as the task's arena. */
+/* Filled from t->start (or, once that is gone, with what is left: ids and key); pointers live as
+ * long as the task's arena. */
 struct cw_task_view cw_planning_view(const struct cw_herd *h, const struct cw_task *t);
-int cw_planning_make(struct cw_herd *h, struct cw_task *t, struct cw_error *err); /* t->plan, t->volumes */
+int cw_planning_make(struct cw_herd *h, struct cw_task *t,
+                     struct cw_error *err); /* t->plan, t->volumes */
 void cw_planning_drop(struct cw_herd *h, struct cw_task *t);
 void cw_planning_env(const struct cw_herd *h, struct cw_task *t); /* t->env */
 void cw_planning_limits(const struct cw_task *t, struct cw_spawn *s);

@@ -11,7 +11,8 @@
 #include "shepherd/steps.h"
 
 /* 0 or a negative errno when the box could not be proven gone. */
-static int reclaim_box(struct cw_herd *h, const struct cw_journal_task *t, const char *key, struct cw_error *err)
+static int reclaim_box(struct cw_herd *h, const struct cw_journal_task *t, const char *key,
+                       struct cw_error *err)
 {
     struct cw_plug *p = NULL;
     struct cw_plugin_err perr = { "" };
@@ -28,14 +29,15 @@ static int reclaim_box(struct cw_herd *h, const struct cw_journal_task *t, const
 }
 
 /* The end as far as it is known: what the shepherd still wrote down, else "lost". */
-static void make_end(const struct cw_journal_task *t, int gone, const struct cw_error *why, struct cw_buf *out)
+static void make_end(const struct cw_journal_task *t, int gone, const struct cw_error *why,
+                     struct cw_buf *out)
 {
     struct cw_arena *a = cw_arena_create();
     ProtobufCMessage *m = NULL;
     Cw__TaskKey key = CW__TASK_KEY__INIT;
     Cw__TaskEnd e = CW__TASK_END__INIT;
-    if (t->started.len > 0 &&
-        cw_walk_unpack(&cw__task_started__descriptor, t->started.data, t->started.len, a, &m, NULL) == 0) {
+    if (t->started.len > 0 && cw_walk_unpack(&cw__task_started__descriptor, t->started.data,
+                                             t->started.len, a, &m, NULL) == 0) {
         const Cw__TaskStarted *s = (const Cw__TaskStarted *)m;
         e.has_start_ns = 1;
         e.start_ns = s->start_ns;
@@ -59,10 +61,11 @@ static void make_end(const struct cw_journal_task *t, int gone, const struct cw_
     cw_arena_destroy(a);
 }
 
-static int add(struct cw_herd *h, enum cw_journal_type type, const struct cw_journal_task *t, const struct cw_buf *body,
-               struct cw_error *err)
+static int add(struct cw_herd *h, enum cw_journal_type type, const struct cw_journal_task *t,
+               const struct cw_buf *body, struct cw_error *err)
 {
-    int rc = cw_journal_add(h->journal, type, t->id, t->attempt, body != NULL ? body->data : NULL, body != NULL ? body->len : 0);
+    int rc = cw_journal_add(h->journal, type, t->id, t->attempt, body != NULL ? body->data : NULL,
+                            body != NULL ? body->len : 0);
     return rc < 0 ? cw_fail_errno(err, rc, "journal of a dead shepherd") : 0;
 }
 
@@ -79,7 +82,8 @@ static int reclaim_task(struct cw_herd *h, const struct cw_journal_task *t, stru
     if (gone < 0)
         cw_log_error("task %s: %s", key, why.text);
     if (t->end.len > 0 && !t->emptied && gone == 0)
-        return add(h, CW_JOURNAL_EMPTIED, t, NULL, err); /* if its end said that something was left */
+        return add(h, CW_JOURNAL_EMPTIED, t, NULL,
+                   err); /* if its end said that something was left */
     if (t->end.len > 0)
         return gone < 0;
     make_end(t, gone, &why, &end);

@@ -11,9 +11,9 @@
 #include "base/mem.h"
 #include "base/table.h"
 
-#define FRESH_MS 10000
+#define FRESH_MS   10000
 #define GROUPS_MAX 65536
-#define USERS_MAX 10000
+#define USERS_MAX  10000
 
 struct cw_runas_cache {
     struct cw_idtable *users;
@@ -92,7 +92,8 @@ static void look_up(struct cw_runas *as, uid_t uid, gid_t gid, int64_t now_ms)
     }
     snprintf(as->name, sizeof as->name, "%s", pw->pw_name);
     as->home = cw_xstrdup(pw->pw_dir);
-    as->shell = cw_xstrdup(pw->pw_shell != NULL && *pw->pw_shell != '\0' ? pw->pw_shell : "/bin/sh");
+    as->shell = cw_xstrdup(pw->pw_shell != NULL && *pw->pw_shell != '\0' ? pw->pw_shell
+                                                                         : "/bin/sh");
     find_groups(as);
 }
 
@@ -119,13 +120,16 @@ int cw_runas_enter(struct cw_runas_cache *c, const struct cw_runas *as, struct c
     if (as->uid == c->own_uid && (as->uid != 0 || as->gid == c->own_gid))
         return 0;
     if (c->own_uid != 0)
-        return cw_fail(err, -EPERM, "user %s (uid %u): this node runs as uid %u and can start its own jobs only",
+        return cw_fail(err, -EPERM,
+                       "user %s (uid %u): this node runs as uid %u and can start its own jobs only",
                        as->name, as->uid, c->own_uid);
     c->away = true;
-    if (setgroups((size_t)as->n_groups, as->groups) < 0 || setegid(as->gid) < 0 || seteuid(as->uid) < 0) {
+    if (setgroups((size_t)as->n_groups, as->groups) < 0 || setegid(as->gid) < 0 ||
+        seteuid(as->uid) < 0) {
         int rc = -errno;
         cw_runas_leave(c);
-        return cw_fail_node(err, rc, "user %s (uid %u): take its identity: %s", as->name, as->uid, strerror(-rc));
+        return cw_fail_node(err, rc, "user %s (uid %u): take its identity: %s", as->name, as->uid,
+                            strerror(-rc));
     }
     return 0;
 }

@@ -1,8 +1,9 @@
 /* crun-shepherd: starts tasks, watches them, reports their ends; see README and crun-shepherd(8).
  *
- * One thread, three descriptors: signals, the listening socket, the node daemon. It depends on no other
- * daemon to live: without a node daemon it goes on, keeps what has ended, and tells the next one that
- * connects (the newest wins). It goes when told to and empty, or after a minute alone with nothing. */
+ * One thread, three descriptors: signals, the listening socket, the node daemon. It depends on no
+ * other daemon to live: without a node daemon it goes on, keeps what has ended, and tells the next
+ * one that connects (the newest wins). It goes when told to and empty, or after a minute alone with
+ * nothing. */
 #include "config.h"
 
 #include <fcntl.h>
@@ -45,17 +46,20 @@ struct shepherd {
 
 static int usage(const char *why)
 {
-    fprintf(stderr, "crun-shepherd: %s\nusage: crun-shepherd -c FILE -N NODE -i ID [--fd N] [--unbound] [--reclaim]\n", why);
+    fprintf(stderr,
+            "crun-shepherd: %s\nusage: crun-shepherd -c FILE -N NODE -i ID [--fd N] [--unbound] "
+            "[--reclaim]\n",
+            why);
     return 2;
 }
 
 static int parse_args(int argc, char **argv, struct args *a)
 {
     static const struct option longs[] = {
-        { "conf", required_argument, NULL, 'c' },  { "node", required_argument, NULL, 'N' },
-        { "id", required_argument, NULL, 'i' },    { "fd", required_argument, NULL, 'f' },
-        { "unbound", no_argument, NULL, 'u' },     { "reclaim", no_argument, NULL, 'r' },
-        { "version", no_argument, NULL, 'V' },     { NULL, 0, NULL, 0 },
+        { "conf", required_argument, NULL, 'c' }, { "node", required_argument, NULL, 'N' },
+        { "id", required_argument, NULL, 'i' },   { "fd", required_argument, NULL, 'f' },
+        { "unbound", no_argument, NULL, 'u' },    { "reclaim", no_argument, NULL, 'r' },
+        { "version", no_argument, NULL, 'V' },    { NULL, 0, NULL, 0 },
     };
     *a = (struct args){ .fd = -1 };
     for (int c; (c = getopt_long(argc, argv, "c:N:i:", longs, NULL)) != -1;) {
@@ -77,7 +81,8 @@ static int parse_args(int argc, char **argv, struct args *a)
         } else
             return usage("started by crund");
     }
-    if (a->conf == NULL || a->node == NULL || a->id == NULL || optind != argc || strchr(a->id, '/') != NULL)
+    if (a->conf == NULL || a->node == NULL || a->id == NULL || optind != argc ||
+        strchr(a->id, '/') != NULL)
         return usage("-c, -N and -i are needed (it is started by crund)");
     return 0;
 }
@@ -189,9 +194,11 @@ static int open_all(struct shepherd *s, struct cw_error *err)
     s->sock_name = cw_xasprintf("%s.sock", s->args.id);
     cw_autofree char *tasks = cw_file_join(s->node_dir, "tasks");
     cw_autofree char *lock = cw_xasprintf("%s/%s.lock", s->shep_dir, s->args.id);
-    if ((rc = cw_file_mkdirs(s->node_dir, 0711, err)) < 0 || (rc = cw_file_mkdirs(s->shep_dir, 0700, err)) < 0 ||
-        (rc = cw_file_mkdirs(tasks, 0711, err)) < 0 || (rc = cw_file_lock(lock, &s->lock, err)) < 0 ||
-        (rc = open_stdio(s, err)) < 0 || (rc = become_supervisor(s, err)) < 0)
+    if ((rc = cw_file_mkdirs(s->node_dir, 0711, err)) < 0 ||
+        (rc = cw_file_mkdirs(s->shep_dir, 0700, err)) < 0 ||
+        (rc = cw_file_mkdirs(tasks, 0711, err)) < 0 ||
+        (rc = cw_file_lock(lock, &s->lock, err)) < 0 || (rc = open_stdio(s, err)) < 0 ||
+        (rc = become_supervisor(s, err)) < 0)
         return rc;
     enum cw_log_level level = CW_LOG_INFO;
     cw_log_parse_level(s->conf->log_level, &level);
@@ -209,9 +216,12 @@ static void add_isolation(struct cw_plug *p, void *arg)
 {
     struct cw_plugin_err perr = { "" };
     const char *name = cw_plug_desc(p)->name;
-    int rc = CW_PLUG_HAS(isolation, p, probe) ? CW_PLUG_OPS(isolation, p)->probe(cw_plug_ctx(p), &perr) : 0;
+    int rc = CW_PLUG_HAS(isolation, p, probe)
+                 ? CW_PLUG_OPS(isolation, p)->probe(cw_plug_ctx(p), &perr)
+                 : 0;
     if (rc < 0)
-        cw_log_info("isolation %s: not usable here: %s", name, perr.text[0] != '\0' ? perr.text : strerror(-rc));
+        cw_log_info("isolation %s: not usable here: %s", name,
+                    perr.text[0] != '\0' ? perr.text : strerror(-rc));
     else
         cw_buf_addf(arg, "isolation %s\n", name);
 }
@@ -326,7 +336,8 @@ static void turn(struct shepherd *s)
     struct pollfd p[3] = {
         { .fd = s->sig, .events = POLLIN },
         { .fd = s->listener, .events = POLLIN },
-        { .fd = h->peer != NULL ? cw_packets_fd(h->peer) : -1, .events = (short)(POLLIN | (waits ? POLLOUT : 0)) },
+        { .fd = h->peer != NULL ? cw_packets_fd(h->peer) : -1,
+          .events = (short)(POLLIN | (waits ? POLLOUT : 0)) },
     };
     if (poll(p, 3, timeout_ms(h)) < 0)
         return;

@@ -1,5 +1,6 @@
 /* A real crun-shepherd with real commands, spoken to as a node daemon does. Needs the built
- * crun-shepherd and plugins in the build folder, where tests run. Cases that change identity need root. */
+ * crun-shepherd and plugins in the build folder, where tests run. Cases that change identity need
+ * root. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -47,7 +48,7 @@ static struct fixture {
     char id[16];
 } F;
 
-/* ---- the node daemon's side -------------------------------------------------------------------------- */
+/* ---- the node daemon's side ----------------------------------------------------------------- */
 
 static void on_packet(enum cw_packet_type type, const void *body, size_t n, int fd, void *arg)
 {
@@ -90,7 +91,9 @@ static uint64_t id_of(const struct got *g)
 {
     /* All four messages begin with the key: field 1, whose field 1 is the id. */
     ProtobufCMessage *m;
-    assert_int_equal(cw_walk_unpack(&cw__task_emptied__descriptor, g->body.data, g->body.len, F.arena, &m, NULL), 0);
+    assert_int_equal(
+        cw_walk_unpack(&cw__task_emptied__descriptor, g->body.data, g->body.len, F.arena, &m, NULL),
+        0);
     return ((const Cw__TaskEmptied *)m)->key->id;
 }
 
@@ -112,7 +115,8 @@ static const Cw__TaskEnd *end_of(uint64_t id)
 {
     struct got *g = take(CW_PACKET_END, id);
     ProtobufCMessage *m;
-    assert_int_equal(cw_walk_unpack(&cw__task_end__descriptor, g->body.data, g->body.len, F.arena, &m, NULL), 0);
+    assert_int_equal(
+        cw_walk_unpack(&cw__task_end__descriptor, g->body.data, g->body.len, F.arena, &m, NULL), 0);
     drop(g);
     return (const Cw__TaskEnd *)m;
 }
@@ -121,7 +125,9 @@ static const Cw__TaskStarted *started_of(uint64_t id)
 {
     struct got *g = take(CW_PACKET_STARTED, id);
     ProtobufCMessage *m;
-    assert_int_equal(cw_walk_unpack(&cw__task_started__descriptor, g->body.data, g->body.len, F.arena, &m, NULL), 0);
+    assert_int_equal(
+        cw_walk_unpack(&cw__task_started__descriptor, g->body.data, g->body.len, F.arena, &m, NULL),
+        0);
     drop(g);
     return (const Cw__TaskStarted *)m;
 }
@@ -154,7 +160,7 @@ static void kill_task(uint64_t id, uint32_t grace_ms)
     send_message(CW_PACKET_KILL, &m.base);
 }
 
-/* ---- tasks --------------------------------------------------------------------------------------------- */
+/* ---- tasks ---------------------------------------------------------------------------------- */
 
 struct job {
     Cw__TaskStart start;
@@ -170,8 +176,12 @@ struct job {
 
 static struct job job(const char *first, ...)
 {
-    struct job j = { .start = CW__TASK_START__INIT, .key = CW__TASK_KEY__INIT, .spec = CW__JOB_SPEC__INIT,
-                     .payload = CW__PAYLOAD__INIT, .owner = CW__OWNER__INIT, .grant = CW__GRANT__INIT };
+    struct job j = { .start = CW__TASK_START__INIT,
+                     .key = CW__TASK_KEY__INIT,
+                     .spec = CW__JOB_SPEC__INIT,
+                     .payload = CW__PAYLOAD__INIT,
+                     .owner = CW__OWNER__INIT,
+                     .grant = CW__GRANT__INIT };
     va_list ap;
     size_t n = 0;
     va_start(ap, first);
@@ -221,7 +231,7 @@ static const char *text_of(const char *name)
     return cw_arena_strdup(F.arena, cw_buf_str(&b));
 }
 
-/* ---- the shepherd ---------------------------------------------------------------------------------------- */
+/* ---- the shepherd --------------------------------------------------------------------------- */
 
 static void spawn_shepherd(const char *id, int fd, uid_t as, const char *extra)
 {
@@ -331,7 +341,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* ---- tests --------------------------------------------------------------------------------------------------- */
+/* ---- tests ---------------------------------------------------------------------------------- */
 
 static void an_exit_code_arrives_after_started_with_an_empty_box(void **state)
 {
@@ -366,7 +376,8 @@ static void a_signal_that_we_did_not_send_is_the_cause(void **state)
 static void argv_arrives_byte_for_byte(void **state)
 {
     (void)state;
-    struct job j = job("/bin/sh", "-c", "for a; do printf '%s|' \"$a\"; done", "x", "a b", "", "-n", "*", "$HOME", "q\"'\n", "\xff", NULL);
+    struct job j = job("/bin/sh", "-c", "for a; do printf '%s|' \"$a\"; done", "x", "a b", "", "-n",
+                       "*", "$HOME", "q\"'\n", "\xff", NULL);
     j.spec.stdout_path = (char *)(uintptr_t) "argv.txt";
     end_of(run(&j));
     assert_string_equal(text_of("argv.txt"), "a b||-n|*|$HOME|q\"'\n|\xff|");
@@ -377,7 +388,8 @@ static void a_command_is_found_in_the_jobs_own_path(void **state)
     (void)state;
     struct job j = job("probe", NULL);
     assert_int_equal(cw_file_mkdirs(in_dir("bin"), 0755, NULL), 0);
-    assert_int_equal(cw_file_write_atomic(in_dir("bin/probe"), "#!/bin/sh\nexit 3\n", 17, 0755, NULL), 0);
+    assert_int_equal(
+        cw_file_write_atomic(in_dir("bin/probe"), "#!/bin/sh\nexit 3\n", 17, 0755, NULL), 0);
     j.env[0] = cw_arena_printf(F.arena, "PATH=/nowhere:%s/bin", F.dir);
     j.payload.n_env = 1;
     assert_int_equal(end_of(run(&j))->exit_code, 3);
@@ -404,7 +416,8 @@ static void a_missing_workdir_is_the_users_fault_and_names_path_and_node(void **
     j.spec.workdir = (char *)(uintptr_t) "/only/on/login";
     const Cw__TaskEnd *e = end_of(run(&j));
     assert_int_equal(e->cause, CW__CAUSE__CAUSE_LAUNCH_USER);
-    assert_non_null(strstr(e->message, "working directory /only/on/login: No such file or directory"));
+    assert_non_null(
+        strstr(e->message, "working directory /only/on/login: No such file or directory"));
     assert_non_null(strstr(e->message, "on node n1"));
     assert_true(e->empty);
     assert_false(e->has_start_ns);
@@ -413,7 +426,8 @@ static void a_missing_workdir_is_the_users_fault_and_names_path_and_node(void **
 static void a_missing_command_is_127_and_an_unusable_one_126(void **state)
 {
     (void)state;
-    struct job a = job("/no/such/thing", NULL), b = job("/etc/passwd", NULL), c = job("nosuchcommand", NULL);
+    struct job a = job("/no/such/thing", NULL), b = job("/etc/passwd", NULL),
+               c = job("nosuchcommand", NULL);
     a.spec.stdout_path = (char *)(uintptr_t) "miss.txt";
     const Cw__TaskEnd *e = end_of(run(&a));
     assert_int_equal(e->cause, CW__CAUSE__CAUSE_LAUNCH_USER);
@@ -435,7 +449,9 @@ static void an_output_file_that_cannot_be_made_names_path_user_and_node(void **s
     j.spec.stdout_path = (char *)(uintptr_t) "/root-only/x/out.txt";
     const Cw__TaskEnd *e = end_of(run(&j));
     assert_int_equal(e->cause, CW__CAUSE__CAUSE_LAUNCH_USER);
-    assert_non_null(strstr(e->message, "output file /root-only/x/out.txt: Permission denied (as user nobody on node n1)"));
+    assert_non_null(
+        strstr(e->message,
+               "output file /root-only/x/out.txt: Permission denied (as user nobody on node n1)"));
 }
 
 static void a_fifo_without_a_reader_does_not_stop_the_shepherd(void **state)
@@ -498,7 +514,8 @@ static void a_script_whose_interpreter_is_missing_says_which(void **state)
     j.payload.script = (ProtobufCBinaryData){ sizeof text - 1, (uint8_t *)(uintptr_t)text };
     const Cw__TaskEnd *e = end_of(run(&j));
     assert_int_equal(e->exit_code, 127);
-    assert_non_null(strstr(e->message, "its interpreter /opt/none/python9: No such file or directory"));
+    assert_non_null(
+        strstr(e->message, "its interpreter /opt/none/python9: No such file or directory"));
 }
 
 static void a_script_below_a_closed_directory_still_runs(void **state)
@@ -550,7 +567,8 @@ static void a_second_attempt_marks_its_output(void **state)
 static void the_time_limit_holds_with_term_grace_and_kill(void **state)
 {
     (void)state;
-    struct job j = job("/bin/sh", "-c", "trap 'echo term' TERM; while :; do sleep 0.05; done", NULL);
+    struct job j = job("/bin/sh", "-c", "trap 'echo term' TERM; while :; do sleep 0.05; done",
+                       NULL);
     j.start.has_time_left_ms = 1;
     j.start.time_left_ms = 300;
     j.start.kill_grace_ms = 300;
@@ -565,7 +583,8 @@ static void the_time_limit_holds_with_term_grace_and_kill(void **state)
 static void a_cancelled_task_that_ends_by_itself_was_cancelled(void **state)
 {
     (void)state;
-    struct job j = job("/bin/sh", "-c", "trap 'exit 0' TERM; echo >ready.txt; while :; do sleep 0.05; done", NULL);
+    struct job j = job("/bin/sh", "-c",
+                       "trap 'exit 0' TERM; echo >ready.txt; while :; do sleep 0.05; done", NULL);
     uint64_t id = run(&j);
     started_of(id);
     int64_t end = cw_clock_mono_ns() + 10 * CW_NS_PER_S;
@@ -580,7 +599,8 @@ static void a_cancelled_task_that_ends_by_itself_was_cancelled(void **state)
 static void what_a_leader_leaves_behind_is_killed_before_the_end_is_told(void **state)
 {
     (void)state;
-    struct job j = job("/bin/sh", "-c", "sleep 1000 & echo $! >left.txt; (sleep 1000 &) ; exit 4", NULL);
+    struct job j = job("/bin/sh", "-c", "sleep 1000 & echo $! >left.txt; (sleep 1000 &) ; exit 4",
+                       NULL);
     const Cw__TaskEnd *e = end_of(run(&j));
     assert_int_equal(e->exit_code, 4);
     assert_true(e->empty);
@@ -620,7 +640,8 @@ static void an_end_while_nobody_listens_is_told_later(void **state)
         cw_list_init(&tasks);
         cw_autofree char *path = cw_xasprintf("%s/%s.journal", F.shep_dir, F.id);
         assert_int_equal(cw_journal_load(path, &tasks, NULL), 0);
-        bool ended = !cw_list_empty(&tasks) && cw_list_entry(tasks.next, struct cw_journal_task, link)->end.len > 0;
+        bool ended = !cw_list_empty(&tasks) &&
+                     cw_list_entry(tasks.next, struct cw_journal_task, link)->end.len > 0;
         cw_journal_tasks_destroy(&tasks);
         if (ended)
             break;
@@ -655,9 +676,12 @@ static void a_dead_shepherds_tasks_are_killed_and_lost(void **state)
     cw_list_each(l, &tasks) {
         const struct cw_journal_task *t = cw_list_entry(l, struct cw_journal_task, link);
         ProtobufCMessage *m;
-        assert_int_equal(cw_walk_unpack(&cw__task_end__descriptor, t->end.data, t->end.len, F.arena, &m, NULL), 0);
+        assert_int_equal(
+            cw_walk_unpack(&cw__task_end__descriptor, t->end.data, t->end.len, F.arena, &m, NULL),
+            0);
         const Cw__TaskEnd *e = (const Cw__TaskEnd *)m;
-        assert_int_equal(e->cause, t->id == ida ? CW__CAUSE__CAUSE_EXIT : CW__CAUSE__CAUSE_NODE_LOST);
+        assert_int_equal(e->cause,
+                         t->id == ida ? CW__CAUSE__CAUSE_EXIT : CW__CAUSE__CAUSE_NODE_LOST);
         assert_true(e->empty);
         seen++;
     }
@@ -743,7 +767,8 @@ static void hundreds_of_tasks_leave_no_descriptor_and_no_child(void **state)
         assert_true(end_of(ids[i])->empty);
         forget(ids[i]);
     }
-    print_message("# %d tasks in %lld ms\n", N, (long long)((cw_clock_mono_ns() - t0) / CW_NS_PER_MS));
+    print_message("# %d tasks in %lld ms\n", N,
+                  (long long)((cw_clock_mono_ns() - t0) / CW_NS_PER_MS));
     assert_int_equal(open_files(), before);
 }
 
@@ -789,7 +814,8 @@ int main(void)
         T(a_log_is_opened_as_the_user_and_passed),
         T(a_shepherd_told_to_quit_goes_when_it_is_empty_and_leaves_nothing),
         T(hundreds_of_tasks_leave_no_descriptor_and_no_child),
-        cmocka_unit_test_setup_teardown(an_ordinary_user_runs_its_own_jobs_and_no_others, setup_as_user, teardown),
+        cmocka_unit_test_setup_teardown(an_ordinary_user_runs_its_own_jobs_and_no_others,
+                                        setup_as_user, teardown),
     };
     signal(SIGPIPE, SIG_IGN);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,7 @@
 
 #include "base/mem.h"
 
-#define STACK_BYTES (256u * 1024u)
+#define STACK_BYTES    (256u * 1024u)
 #define DEFAULT_SEARCH "/usr/local/bin:/usr/bin:/bin"
 #ifndef CLOSE_RANGE_CLOEXEC
 #define CLOSE_RANGE_CLOEXEC (1u << 2)
@@ -27,8 +27,8 @@ struct birth {
     volatile int error;
 };
 
-/* Below here until child: in the new process, in the parent's memory. No heap, no stdio, no locks; raw
- * system calls where libc would signal "all threads". */
+/* Below here until child: in the new process, in the parent's memory. No heap, no stdio, no locks;
+ * raw system calls where libc would signal "all threads". */
 
 static int set_identity(const struct cw_runas *as)
 {
@@ -44,7 +44,8 @@ static int set_limits(const struct cw_spawn *s)
     for (size_t i = 0; i < s->n_limits; i++) {
         struct rlimit r = { s->limits[i].value, s->limits[i].value };
         struct rlimit old;
-        if (getrlimit((__rlimit_resource_t)s->limits[i].resource, &old) == 0 && r.rlim_max > old.rlim_max)
+        if (getrlimit((__rlimit_resource_t)s->limits[i].resource, &old) == 0 &&
+            r.rlim_max > old.rlim_max)
             r.rlim_cur = r.rlim_max = old.rlim_max; /* only root raises the ceiling */
         if (setrlimit((__rlimit_resource_t)s->limits[i].resource, &r) < 0)
             return -errno;
@@ -102,17 +103,18 @@ static int reset_signals(void)
     sigset_t none;
     sigemptyset(&none);
     /* The shepherd ignores SIGPIPE alone and handles nothing. */
-    return sigaction(SIGPIPE, &dfl, NULL) < 0 || sigprocmask(SIG_SETMASK, &none, NULL) < 0 ? -errno : 0;
+    return sigaction(SIGPIPE, &dfl, NULL) < 0 || sigprocmask(SIG_SETMASK, &none, NULL) < 0 ? -errno
+                                                                                           : 0;
 }
 
-#define STAGE(name, call)                 \
-    do {                                  \
-        b->stage = CW_SPAWN_##name;       \
-        int rc_ = (call);                 \
-        if (rc_ < 0) {                    \
-            b->error = rc_;               \
-            _exit(127);                   \
-        }                                 \
+#define STAGE(name, call)                                                                          \
+    do {                                                                                           \
+        b->stage = CW_SPAWN_##name;                                                                \
+        int rc_ = (call);                                                                          \
+        if (rc_ < 0) {                                                                             \
+            b->error = rc_;                                                                        \
+            _exit(127);                                                                            \
+        }                                                                                          \
     } while (0)
 
 static int child(void *arg)
@@ -138,7 +140,8 @@ static void *stack(void)
 {
     static void *base; /* one stack is enough: the parent sleeps while it is used */
     if (base == NULL) {
-        base = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+        base = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
         if (base == MAP_FAILED)
             abort();
         mprotect(base, 4096, PROT_NONE); /* an overrun faults */
@@ -171,7 +174,8 @@ static int fail_exec(const struct cw_spawn *s, int rc, int *ret_exit, struct cw_
         return cw_fail_node(err, rc, "exec %s: %s", s->file, strerror(-rc));
     *ret_exit = rc == -ENOENT || rc == -ENOTDIR ? 127 : 126;
     if (interpreter[0] != '\0')
-        return cw_fail(err, rc, "exec %s: its interpreter %s: %s", s->file, interpreter, strerror(-rc));
+        return cw_fail(err, rc, "exec %s: its interpreter %s: %s", s->file, interpreter,
+                       strerror(-rc));
     return cw_fail(err, rc, "exec %s: %s", s->file, strerror(-rc));
 }
 

@@ -48,7 +48,8 @@ static void undo_files(struct cw_herd *h, struct cw_task *t)
     cw_outfiles_close(t);
 }
 
-int cw_steps_isolation(struct cw_herd *h, const char *name, struct cw_plug **ret, struct cw_error *err)
+int cw_steps_isolation(struct cw_herd *h, const char *name, struct cw_plug **ret,
+                       struct cw_error *err)
 {
     *ret = cw_plug_find(h->plugs, "isolation", name);
     return *ret != NULL ? 0 : cw_plug_load(h->plugs, "isolation", name, ret, err);
@@ -92,9 +93,10 @@ static void undo_box(struct cw_herd *h, struct cw_task *t)
     release_box(t); /* -EBUSY: the end of the task tries again */
 }
 
-/* Where some user could not walk to node_dir (a private instance under a 0700 home), the script is run
- * from a descriptor; $0 is then its name in /proc. */
-static int make_script_memfd(struct cw_task *t, const ProtobufCBinaryData *text, struct cw_error *err)
+/* Where some user could not walk to node_dir (a private instance under a 0700 home), the script is
+ * run from a descriptor; $0 is then its name in /proc. */
+static int make_script_memfd(struct cw_task *t, const ProtobufCBinaryData *text,
+                             struct cw_error *err)
 {
     t->fd_script = memfd_create("crun-script", MFD_CLOEXEC);
     if (t->fd_script < 0)
@@ -123,7 +125,8 @@ static int make_script(struct cw_herd *h, struct cw_task *t, struct cw_error *er
         return make_script_memfd(t, &p->script, err);
     t->script = cw_xasprintf("%s/tasks/%s.sh", h->node_dir, t->key);
     unlink(t->script); /* of an attempt of the same name before a crash */
-    cw_autoclose int fd = open(t->script, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0500);
+    cw_autoclose int fd = open(t->script, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+                               0500);
     int rc = fd < 0 ? -errno : cw_file_write_all(fd, p->script.data, p->script.len);
     if (rc == 0 && h->root && fchown(fd, t->uid, t->gid) < 0)
         rc = -errno;
@@ -187,11 +190,22 @@ static int spawn(struct cw_herd *h, struct cw_task *t, int *ret_exit, struct cw_
         return cw_fail(err, -EINVAL, "the job has neither a script nor a command");
     int fd_out = t->fd_out >= 0 ? t->fd_out : h->dev_null;
     struct cw_spawn s = {
-        .file = argv[0], .argv = argv, .env = t->env.v, .search = search_path(&t->env), .fd_file = t->fd_script,
-        .workdir = t->start->spec->workdir, .fd_in = t->fd_in >= 0 ? t->fd_in : h->dev_null, .fd_out = fd_out,
-        .fd_err = t->fd_err >= 0 ? t->fd_err : fd_out, .as = h->root ? t->as : NULL,
-        .cpus = cw_planning_cpus(h, t, &cpus) ? &cpus : NULL, .ctx = cw_plug_ctx(t->isolation), .box = t->box,
-        .enter = CW_PLUG_HAS(isolation, t->isolation, enter) ? CW_PLUG_OPS(isolation, t->isolation)->enter : NULL,
+        .file = argv[0],
+        .argv = argv,
+        .env = t->env.v,
+        .search = search_path(&t->env),
+        .fd_file = t->fd_script,
+        .workdir = t->start->spec->workdir,
+        .fd_in = t->fd_in >= 0 ? t->fd_in : h->dev_null,
+        .fd_out = fd_out,
+        .fd_err = t->fd_err >= 0 ? t->fd_err : fd_out,
+        .as = h->root ? t->as : NULL,
+        .cpus = cw_planning_cpus(h, t, &cpus) ? &cpus : NULL,
+        .ctx = cw_plug_ctx(t->isolation),
+        .box = t->box,
+        .enter = CW_PLUG_HAS(isolation, t->isolation, enter)
+                     ? CW_PLUG_OPS(isolation, t->isolation)->enter
+                     : NULL,
     };
     cw_planning_limits(t, &s);
     cw_crashpoint("shepherd.before-spawn");

@@ -1,7 +1,7 @@
 #pragma once
-/* One task of a shepherd and the herd of all of them: what every part of the shepherd shares. A task
- * is born by cw_herd_start, and goes when its end is reported, forgotten by the node daemon and its box
- * is torn down. One thread; nothing here blocks beyond file calls. */
+/* One task of a shepherd and the herd of all of them: what every part of the shepherd shares. A
+ * task is born by cw_herd_start, and goes when its end is reported, forgotten by the node daemon
+ * and its box is torn down. One thread; nothing here blocks beyond file calls. */
 #include <stdbool.h>
 #include <sys/resource.h>
 #include <sys/types.h>
@@ -93,6 +93,8 @@ struct cw_herd {
 int64_t cw_herd_now_ms(void);
 /* Sees to it that cw_herd_due runs at at_ms. */
 void cw_herd_wake(struct cw_herd *h, int64_t at_ms);
-/* Queues a record for the node daemon; without one nothing is lost (a new link begins with a list). */
+/* Queues a record for the node daemon; without one nothing is lost (a new link begins with a list).
+ */
 void cw_herd_tell(struct cw_herd *h, enum cw_packet_type type, const void *body, size_t n);
-void cw_herd_journal(struct cw_herd *h, enum cw_journal_type type, const struct cw_task *t, const void *body, size_t n);
+void cw_herd_journal(struct cw_herd *h, enum cw_journal_type type, const struct cw_task *t,
+                     const void *body, size_t n);
