@@ -24,7 +24,7 @@
 #include "node/graves.h"
 #include "node/inventory.h"
 #include "node/logserver.h"
-#include "node/node.h"
+#include "node/crund.h"
 #include "node/readyfd.h"
 #include "node/shepherds.h"
 #include "node/task_table.h"

@@ -2,7 +2,7 @@
 /* The session to the controller: HELLO with all that is known here, numbered records both ways. A
  * START is acknowledged once the shepherd has it; an END is let go once the controller has
  * committed it. Test: testsuite/t0300, t0401. */
-#include "node/node.h"
+#include "node/crund.h"
 #include "node/task_table.h"
 #include "proto/wire.pb-c.h"
 

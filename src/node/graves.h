@@ -2,7 +2,7 @@
 /* Dead shepherds: their journals say what they carried. A helper (`crun-shepherd --reclaim`) kills
  * what is left and writes an end for each task into the journal; then each end is reported, and
  * when the controller has all of them the files go. Test: testsuite/t0402. */
-#include "node/node.h"
+#include "node/crund.h"
 #include "shepherd/journal.h"
 
 struct cw_graves_ops {

@@ -2,7 +2,7 @@
 /* What this node offers: cores (hwloc) less the reserve, memory less the reserve, GPUs (gpu
  * plugins), what the kernel can do, isolations that work. Test: inventory_test.c. */
 #include "base/mem.h"
-#include "node/node.h"
+#include "node/crund.h"
 #include "proto/job.pb-c.h"
 
 /* Everything lies in the arena. Fails when the reserves leave nothing. */

@@ -49,7 +49,7 @@ static bool has_userns(void)
     cw_autobuf struct cw_buf b = { 0 };
     return access("/proc/self/ns/user", F_OK) == 0 &&
            cw_file_read("/proc/sys/user/max_user_namespaces", 64, &b, NULL) == 0 &&
-           atol(cw_buf_str(&b)) > 0;
+           strtol(cw_buf_str(&b), NULL, 10) > 0;
 }
 
 void cw_kernelfeatures(struct cw_strv *ret)

@@ -4,7 +4,7 @@
  * is said only when the task has ended and nothing is behind the data. Test: testsuite/t1050. */
 #include <stddef.h>
 
-#include "node/node.h"
+#include "node/crund.h"
 
 int cw_logserver_open(struct cw_node *n, struct cw_logserver **ret, struct cw_error *err);
 void cw_logserver_close(struct cw_logserver *s); /* NULL allowed */

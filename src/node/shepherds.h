@@ -4,7 +4,7 @@
  * next. Test: testsuite/t0401, t0402. */
 #include "base/buf.h"
 #include "base/list.h"
-#include "node/node.h"
+#include "node/crund.h"
 #include "proto/wire.pb-c.h"
 #include "shepherd/packet.h"
 

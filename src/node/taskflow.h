@@ -3,7 +3,7 @@
  * and EMPTIED upwards until acknowledged. One START of a key runs once: a second is answered with
  * what is known. Test: testsuite/t0401, t0402. */
 #include "node/graves.h"
-#include "node/node.h"
+#include "node/crund.h"
 #include "node/shepherds.h"
 #include "proto/wire.pb-c.h"
 

@@ -18,7 +18,7 @@ static int calls, boxes;
 static int env_int(const char *name)
 {
     const char *text = getenv(name);
-    return text != NULL ? atoi(text) : 0;
+    return text != NULL ? (int)strtol(text, NULL, 10) : 0;
 }
 
 static void tell(const char *name, int value)

@@ -27,7 +27,7 @@ static bool read_stat(const char *pid, struct stat_line *ret)
     if (open == NULL || close == NULL || close < open)
         return false;
     int pgrp;
-    ret->pid = atoi(b.data);
+    ret->pid = (int)strtol(b.data, NULL, 10);
     snprintf(ret->comm, sizeof ret->comm, "%.*s", (int)(close - open - 1), open + 1);
     return sscanf(close + 1, " %c %d %d %d", &ret->state, &ret->ppid, &pgrp, &ret->session) == 4;
 }

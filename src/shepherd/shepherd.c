@@ -61,6 +61,7 @@ static int parse_args(int argc, char **argv, struct args *a)
         { "unbound", no_argument, NULL, 'u' },    { "reclaim", no_argument, NULL, 'r' },
         { "version", no_argument, NULL, 'V' },    { NULL, 0, NULL, 0 },
     };
+    char *end = NULL;
     *a = (struct args){ .fd = -1 };
     for (int c; (c = getopt_long(argc, argv, "c:N:i:", longs, NULL)) != -1;) {
         if (c == 'c')
@@ -70,7 +71,7 @@ static int parse_args(int argc, char **argv, struct args *a)
         else if (c == 'i')
             a->id = optarg;
         else if (c == 'f')
-            a->fd = atoi(optarg);
+            a->fd = (int)strtol(optarg, &end, 10);
         else if (c == 'u')
             a->unbound = true;
         else if (c == 'r')
@@ -81,6 +82,8 @@ static int parse_args(int argc, char **argv, struct args *a)
         } else
             return usage("started by crund");
     }
+    if (end != NULL && (*end != '\0' || a->fd < 3))
+        return usage("--fd takes a descriptor from 3 on");
     if (a->conf == NULL || a->node == NULL || a->id == NULL || optind != argc ||
         strchr(a->id, '/') != NULL)
         return usage("-c, -N and -i are needed (it is started by crund)");
@@ -98,6 +101,17 @@ static int open_stdio(struct shepherd *s, struct cw_error *err)
     if (dup2(null, 0) < 0 || dup2(log, 1) < 0 || dup2(log, 2) < 0)
         return cw_fail_errno(err, -errno, "standard descriptors");
     return 0;
+}
+
+/* A task costs some descriptors here (its box), so the ceiling goes up; tasks get the old one. */
+static void raise_nofile(struct rlimit *ret_tasks)
+{
+    struct rlimit r;
+    if (getrlimit(RLIMIT_NOFILE, &r) < 0)
+        return;
+    *ret_tasks = r;
+    r.rlim_cur = r.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &r);
 }
 
 /* Nothing of whoever started us may leak into tasks. */
@@ -207,6 +221,7 @@ static int open_all(struct shepherd *s, struct cw_error *err)
     h->node_dir = s->node_dir;
     h->unbound = s->args.unbound;
     cw_herd_init(h);
+    raise_nofile(&h->nofile);
     h->reachable = reachable(tasks);
     rc = load_plugins(s, err);
     return rc < 0 ? rc : cw_journal_open(s->journal_path, &h->journal, err);

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <ftw.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -315,6 +317,14 @@ static int setup_as_user(void **state)
     return geteuid() == 0 ? setup_as(65534, 65534) : setup_as(0, geteuid());
 }
 
+static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+    (void)st;
+    (void)kind;
+    (void)at;
+    return remove(path);
+}
+
 static int teardown(void **state)
 {
     (void)state;
@@ -329,8 +339,7 @@ static int teardown(void **state)
     cw_packets_destroy(F.p);
     drop_all();
     cw_arena_destroy(F.arena);
-    cw_autofree char *rm = cw_xasprintf("rm -rf '%s'", F.dir);
-    if (system(rm) != 0)
+    if (nftw(F.dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS) < 0)
         return 1;
     free(F.conf);
     free(F.build);
@@ -393,6 +402,18 @@ static void a_command_is_found_in_the_jobs_own_path(void **state)
     j.env[0] = cw_arena_printf(F.arena, "PATH=/nowhere:%s/bin", F.dir);
     j.payload.n_env = 1;
     assert_int_equal(end_of(run(&j))->exit_code, 3);
+}
+
+static void a_task_has_the_file_limit_that_the_shepherd_was_started_with(void **state)
+{
+    (void)state;
+    struct rlimit r;
+    struct job j = job("/bin/sh", "-c", "ulimit -Sn; ulimit -c", NULL);
+    j.spec.stdout_path = (char *)(uintptr_t) "limits.txt";
+    end_of(run(&j));
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &r), 0);
+    assert_string_equal(text_of("limits.txt"),
+                        cw_arena_printf(F.arena, "%llu\n0\n", (unsigned long long)r.rlim_cur));
 }
 
 static void an_uid_without_a_name_works_by_its_number(void **state)
@@ -793,6 +814,7 @@ int main(void)
         T(a_signal_that_we_did_not_send_is_the_cause),
         T(argv_arrives_byte_for_byte),
         T(a_command_is_found_in_the_jobs_own_path),
+        T(a_task_has_the_file_limit_that_the_shepherd_was_started_with),
         T(an_uid_without_a_name_works_by_its_number),
         T(a_missing_workdir_is_the_users_fault_and_names_path_and_node),
         T(a_missing_command_is_127_and_an_unusable_one_126),

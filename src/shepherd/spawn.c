@@ -39,8 +39,11 @@ static int set_identity(const struct cw_runas *as)
     return 0;
 }
 
+/* After enter: until then files may be opened above the task's own ceiling. */
 static int set_limits(const struct cw_spawn *s)
 {
+    if (s->nofile != NULL && setrlimit(RLIMIT_NOFILE, s->nofile) < 0)
+        return -errno;
     for (size_t i = 0; i < s->n_limits; i++) {
         struct rlimit r = { s->limits[i].value, s->limits[i].value };
         struct rlimit old;

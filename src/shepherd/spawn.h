@@ -36,6 +36,7 @@ struct cw_spawn {
     int fd_in, fd_out, fd_err;
     const struct cw_runas *as; /* NULL: stay who we are */
     const cpu_set_t *cpus;     /* NULL: unbound */
+    const struct rlimit *nofile; /* the supervisor's own is higher; NULL: as it is */
     struct cw_spawn_limit limits[CW_SPAWN_LIMITS_MAX];
     size_t n_limits;
     int (*enter)(void *ctx, void *box); /* NULL allowed */

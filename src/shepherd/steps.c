@@ -200,6 +200,7 @@ static int spawn(struct cw_herd *h, struct cw_task *t, int *ret_exit, struct cw_
         .fd_out = fd_out,
         .fd_err = t->fd_err >= 0 ? t->fd_err : fd_out,
         .as = h->root ? t->as : NULL,
+        .nofile = h->nofile.rlim_max != 0 ? &h->nofile : NULL,
         .cpus = cw_planning_cpus(h, t, &cpus) ? &cpus : NULL,
         .ctx = cw_plug_ctx(t->isolation),
         .box = t->box,

@@ -88,6 +88,7 @@ struct cw_herd {
     size_t n_tasks, n_emptying;
     int64_t next_due; /* monotonic ms, INT64_MAX none */
     int dev_null;
+    struct rlimit nofile; /* of tasks; rlim_max 0: as ours */
 };
 
 int64_t cw_herd_now_ms(void);
