@@ -192,8 +192,9 @@ static int wait_listed(struct cw_shepherd_link *l, struct cw_error *err)
         if (link_read(l) < 0)
             return l->refusal != NULL
                        ? cw_fail_node(err, -EIO, "%s", l->refusal)
-                       : cw_fail_node(err, -EPIPE, "shepherd %s ended at its start (see %s/%s.log)",
-                                      l->id, l->set->shep_dir, l->id);
+                       : cw_fail_node(err, -EPIPE,
+                                      "shepherd %s ended at its start (see %s/shepherd.log)", l->id,
+                                      l->set->node->dir);
     }
     return 0;
 }

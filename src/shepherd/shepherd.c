@@ -93,7 +93,7 @@ static int parse_args(int argc, char **argv, struct args *a)
 /* Standard descriptors that stay valid when a terminal or pipe of the node daemon goes. */
 static int open_stdio(struct shepherd *s, struct cw_error *err)
 {
-    cw_autofree char *path = cw_xasprintf("%s/%s.log", s->shep_dir, s->args.id);
+    cw_autofree char *path = cw_file_join(s->node_dir, "shepherd.log"); /* of all of this node */
     cw_autoclose int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     cw_autoclose int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (log < 0 || null < 0)
@@ -216,7 +216,9 @@ static int open_all(struct shepherd *s, struct cw_error *err)
         return rc;
     enum cw_log_level level = CW_LOG_INFO;
     cw_log_parse_level(s->conf->log_level, &level);
-    cw_log_init("crun-shepherd", level);
+    char program[32];
+    snprintf(program, sizeof program, "crun-shepherd %.16s", s->args.id);
+    cw_log_init(program, level);
     h->node = s->args.node;
     h->node_dir = s->node_dir;
     h->unbound = s->args.unbound;
@@ -370,14 +372,10 @@ static void leave(struct shepherd *s)
 {
     cw_autofree char *sock = cw_file_join(s->shep_dir, s->sock_name);
     cw_autofree char *lock = cw_xasprintf("%s/%s.lock", s->shep_dir, s->args.id);
-    cw_autofree char *log = cw_xasprintf("%s/%s.log", s->shep_dir, s->args.id);
     unlink(sock);
     if (cw_herd_idle(&s->herd)) {
         unlink(s->journal_path);
         unlink(lock);
-        struct stat st;
-        if (stat(log, &st) == 0 && st.st_size == 0)
-            unlink(log);
     }
     if (s->herd.peer != NULL)
         cw_packets_flush(s->herd.peer);
