@@ -4,9 +4,9 @@ plan 13
 instance_start
 cd "$T" || exit 1
 cores=$(crun-info --json | jq '.nodes[0].cores')
+mkfifo gate
 hold=$(submit -H -J held -- true)
 run=$(submit -J runner -n "$cores" -- sh -c 'read -r x <gate')
-mkfifo gate
 arr=$(submit -J arr -a 0-9 -- true)
 wait_for 20 job_is "$run" running
 is "the header is the one that squeue users parse" "$(crun-queue | head -n 1 | tr -s ' ' | sed 's/^ //')" "JOBID PARTITION NAME USER ST TIME NODES NODELIST(REASON)"
