@@ -18,25 +18,17 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "ctld/background.h"
+#include "ctld/core.h"
 #include "ctld/ctld.h"
 #include "ctld/cycle.h"
 #include "ctld/deadline.h"
-#include "ctld/diskguard.h"
-#include "ctld/effect.h"
 #include "ctld/instancekey.h"
 #include "ctld/listeners.h"
-#include "ctld/nodelink.h"
 #include "ctld/nodewatch.h"
-#include "ctld/payload.h"
 #include "ctld/recover.h"
-#include "ctld/reqkey.h"
 #include "ctld/retention.h"
-#include "ctld/turn.h"
 #include "ctld/users.h"
-#include "ctld/waiter.h"
 #include "plug/plug.h"
-
-#define STOP_MS 20000u
 
 struct args {
     const char *conf;
@@ -151,25 +143,10 @@ static int load_plugins(struct cw_ctld *c, struct cw_error *err)
     return 0;
 }
 
-static void make_parts(struct cw_ctld *c)
-{
-    c->users = cw_users_create(c->loop);
-    c->turn = cw_turn_create(c->loop, c->store);
-    c->reqkeys = cw_reqkeys_create(c->store, c->turn);
-    c->payloads = cw_payloads_create(c->store);
-    c->effects = cw_effects_create(c);
-    c->model = cw_model_create(cw_effects_on, c->effects);
-    c->waits = cw_waits_create(c);
-    c->cycle = cw_cycle_create(c);
-    c->deadline = cw_deadline_create(c);
-    c->disk = cw_diskguard_create(c);
-    c->links = cw_nodelinks_create(c);
-}
-
 static void on_stop_signal(int signo, void *arg)
 {
     cw_log_info("signal %d: stopping", signo);
-    cw_ctld_stop(arg);
+    cw_core_stop(arg);
 }
 
 static void end_of_turn(void *arg);
@@ -185,7 +162,7 @@ static int come_up(struct cw_ctld *c, struct cw_error *err)
         rc = load_plugins(c, err);
     if (rc < 0)
         return rc;
-    make_parts(c);
+    cw_core_create(c);
     rc = cw_recover(c, err);
     if (rc == 0)
         rc = cw_listeners_open(c, err);
@@ -203,59 +180,20 @@ static int come_up(struct cw_ctld *c, struct cw_error *err)
 
 /* ---- one turn ------------------------------------------------------------------------------- */
 
-/* Decide, store, act, answer. What an answered turn decided in its turn (a cycle, say) goes round
- * again. */
 static void end_of_turn(void *arg)
 {
-    struct cw_ctld *c = arg;
-    do {
-        cw_cycle_end_of_turn(c->cycle);
-        cw_effects_settle(c->effects);
-        cw_turn_end(c->turn);
-    } while (!cw_turn_flying(c->turn) && (!cw_turn_idle(c->turn) || cw_cycle_is_due(c->cycle)));
-    cw_nodelinks_flush(c->links);
-    if (c->stopping && c->busy == 0 && cw_turn_idle(c->turn))
-        cw_loop_stop(c->loop);
+    cw_core_turn(arg);
 }
 
 /* ---- going down ----------------------------------------------------------------------------- */
-
-static void on_stop_late(void *arg)
-{
-    struct cw_ctld *c = arg;
-    struct cw_error err = {0};
-    cw_log_error(
-        "stop: the last changes could not be stored in %u s%s%s; nothing of them was acknowledged",
-        STOP_MS / 1000, cw_turn_failing(c->turn, &err) ? ": " : "", err.text);
-    _exit(1);
-}
-
-void cw_ctld_stop(struct cw_ctld *c)
-{
-    if (c->stopping)
-        return;
-    c->stopping = true;
-    c->stop_timer = cw_loop_timer_open(c->loop, on_stop_late, c);
-    cw_loop_timer_start(c->stop_timer, STOP_MS, 0);
-}
 
 static void go_down(struct cw_ctld *c)
 {
     cw_loop_timer_close(c->stop_timer);
     cw_retention_destroy(c->retention);
     cw_nodewatch_destroy(c->nodewatch);
-    cw_waits_destroy(c->waits);
-    cw_nodelinks_destroy(c->links);
+    cw_core_destroy(c);
     cw_listeners_close(c);
-    cw_deadline_destroy(c->deadline);
-    cw_diskguard_destroy(c->disk);
-    cw_cycle_destroy(c->cycle);
-    cw_model_destroy(c->model);
-    cw_effects_destroy(c->effects);
-    cw_payloads_destroy(c->payloads);
-    cw_turn_destroy(c->turn);
-    cw_reqkeys_destroy(c->reqkeys);
-    cw_users_destroy(c->users);
     cw_plug_registry_destroy(c->plugins);
     cw_store_close(c->store);
     cw_loop_destroy(c->loop);

@@ -48,6 +48,3 @@ struct cw_ctld {
     bool stopping;          /* no new requests; leave once everything is stored */
     uint64_t n_quarantined; /* rows that recovery could not read */
 };
-
-/* Begins a clean stop: open batches are stored and answered first. Callable more than once. */
-void cw_ctld_stop(struct cw_ctld *c);

@@ -135,8 +135,8 @@ static void job_final(struct cw_effects *fx, struct cw_job *j)
 static void send_run(void *arg, bool committed)
 {
     struct send *s = arg;
-    struct cw_node *n = cw_model_node_at(s->c->model, s->node);
-    if (committed && n != NULL) {
+    struct cw_node *n = committed ? cw_model_node_at(s->c->model, s->node) : NULL;
+    if (n != NULL) {
         if (s->kind == CW_EFFECT_SEND_START) {
             cw_crashpoint("effect.before-send-start");
             cw_nodelink_send_start(s->c, s->id, s->attempt);

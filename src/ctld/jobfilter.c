@@ -1,4 +1,4 @@
-/* jobfilter.c: selectors and conditions. Test: jobfilter_test.c. */
+/* jobfilter.c: selectors and conditions. Test: jobview_test.c. */
 #include "ctld/jobfilter.h"
 
 #include <string.h>

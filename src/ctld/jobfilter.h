@@ -1,6 +1,6 @@
 #pragma once
 /* Which jobs a request means: JobFilter made ready for matching. Selectors become intervals of ids;
- * the rest is compared with rows. Test: jobfilter_test.c. */
+ * the rest is compared with rows. Test: jobview_test.c. */
 #include "ctld/jobview.h"
 #include "proto/wire.pb-c.h"
 #include "spec/selector.h"

@@ -132,10 +132,10 @@ struct again {
 static void again_run(void *arg, bool committed)
 {
     struct again *g = arg;
-    struct cw_node *n = cw_model_node_at(g->c->model, g->node);
-    if (committed && n != NULL && g->kill)
+    struct cw_node *n = committed ? cw_model_node_at(g->c->model, g->node) : NULL;
+    if (n != NULL && g->kill)
         cw_nodelink_send_kill(g->c, n, g->id, g->attempt, g->cause, g->grace_ms);
-    else if (committed)
+    else if (n != NULL)
         cw_nodelink_send_start(g->c, g->id, g->attempt);
     free(g);
 }

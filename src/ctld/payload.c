@@ -1,6 +1,6 @@
 /* payload.c: content-addressed payloads. The known-cache is direct-mapped by the first bytes of the
  * hash and compares all 32, so a collision costs a repeated put, never a wrong payload. A hash is
- * "known" as soon as its row is in an open batch: batches commit in order. Test: payload_test.c. */
+ * "known" as soon as its row is in an open batch: batches commit in order. Test: row_test.c. */
 #include "ctld/payload.h"
 
 #include <sodium.h>

@@ -1,7 +1,7 @@
 #pragma once
 /* Payloads (script, arguments, environment) by content: each distinct one is stored once, under the
  * BLAKE2b-256 of its packed form, and read back when a task is sent to its node. Bounded caches
- * keep both directions off the disk in the usual case. Test: payload_test.c. */
+ * keep both directions off the disk in the usual case. Test: row_test.c. */
 #include "base/error.h"
 #include "proto/job.pb-c.h"
 #include "store/store.h"

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "ctld/answer.h"
+#include "ctld/core.h"
 #include "ctld/cycle.h"
 #include "ctld/diskguard.h"
 #include "ctld/effect.h"
@@ -246,7 +247,7 @@ static void verb_show_config(struct ctl *x)
 static void stop_after_answer(void *arg, bool committed)
 {
     if (committed)
-        cw_ctld_stop(arg);
+        cw_core_stop(arg);
 }
 
 static void verb_shutdown(struct ctl *x)

@@ -1,6 +1,6 @@
 /* reqkey.c: which submit got which id. The keys in memory hang on the generation of the turn that
  * stores them and go when it is on disk. They are hashed with a secret key: clients choose these
- * bytes. Test: reqkey_test.c. */
+ * bytes. Test: recover_test.c. */
 #include "ctld/reqkey.h"
 
 #include <sodium.h>

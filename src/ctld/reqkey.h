@@ -1,7 +1,7 @@
 #pragma once
 /* Request keys: the client's 16 random bytes of a submit -> the id it got, so that a retry gets the
  * same one. Stored in table REQKEY with the job and deleted with it; keys whose batch is not on
- * disk yet are found in memory. Test: reqkey_test.c. */
+ * disk yet are found in memory. Test: recover_test.c. */
 #include <stdint.h>
 
 #include "base/error.h"
