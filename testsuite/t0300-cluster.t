@@ -32,8 +32,8 @@ is "a job that ends while its node is cut off is reported afterwards" "$?" 4
 # a node that dies for good: the job runs again elsewhere, once the budget allows
 on_head crun-node resume 'n[1-3]'
 on_head crun-node drain 'n[1-2]' --reason=test
+mkfifo -m 666 never # before the job opens it, which would make a plain file
 id=$(submit -o lost.out -- sh -c 'echo $CRUN_NODENAME $CRUN_ATTEMPT >>where; [ $CRUN_ATTEMPT = 2 ] || read -r x <>never')
-[ -p never ] || mkfifo -m 666 never
 wait_for 20 test -s where
 on_head crun-node resume 'n[1-2]'
 node_cut n3

@@ -3,7 +3,7 @@
 plan 16
 instance_start
 cd "$T" || exit 1
-mkfifo g1 g2 g3
+mkfifo g1 g2 g3 never
 
 start_job() { # FIFO CODE
     submit -n 1 --mem=50M -o "o-$1" -- sh -c "echo \$\$; echo x >>runs-$1; read -r x <$1; exit $2"
@@ -33,7 +33,6 @@ for who in crund crunctld both; do
     is "$who: it ran once, as attempt 1" "$(wc -l <"runs-$g") $(job_field "$id" .attempt.attempt)" "1 1"
 done
 id=$(submit -t 3s -o /dev/null -- sh -c 'while :; do read -r x <>never; done')
-mkfifo never
 wait_for 20 job_is "$id" running
 daemon_kill9 crund n1
 daemon_kill9 crunctld
