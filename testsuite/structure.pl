@@ -94,9 +94,10 @@ sub calls {
         $text =~ s{/\*.*?\*/}{ (my $c = $&) =~ s/[^\n]//g; $c }gse; # comments may name them
         for my $line (split /\n/, $text) {
             $n++;
+            next unless $line =~ /\(/;
             $line =~ s/"(\\.|[^"\\])*"//g;
-            for my $b (keys %banned) {
-                push @bad, "$f:$n: $b(): use $banned{$b}" if $line =~ /(?<![\w.>])\Q$b\E\s*\(/;
+            while ($line =~ /(?<![\w.>])(\w+)\s*\(/g) {
+                push @bad, "$f:$n: $1(): use $banned{$1}" if $banned{$1};
             }
         }
     }
