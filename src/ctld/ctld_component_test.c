@@ -214,6 +214,49 @@ static void every_acknowledged_id_of_a_storm_exists_once(void **state)
     free(c);
 }
 
+static Cw__State state_of(struct rig *r, uint64_t id)
+{
+    struct cw_arena *a = cw_arena_create();
+    Cw__WhyRequest req = CW__WHY_REQUEST__INIT;
+    ProtobufCMessage *m;
+    req.id = cw_arena_printf(a, "%llu", (unsigned long long)id);
+    assert_int_equal(ask_ids(r, CW_KIND_WHY, &req.base, 3000, a, &m), 0);
+    Cw__State s = ((const Cw__WhyReply *)m)->job->state;
+    cw_arena_destroy(a);
+    return s;
+}
+
+static void a_node_that_was_lost_and_returns_kills_what_was_given_up(void **state)
+{
+    (void)state;
+    struct rig *r = rig_create();
+    uint8_t key[16] = {9};
+    rig_start(r, NULL);
+    rig_node_join(r, "n1");
+    rig_node_slow(r);
+    uint64_t id = rig_submit(r, key);
+    while (rig_ran(r, id) == 0)
+        rig_node(r, 20, NULL);
+    rig_node(r, 200, NULL);
+    assert_int_equal(state_of(r, id), CW__STATE__RUNNING);
+    /* The node says nothing until it is given up (node_lost is 3 s); its job waits for another try.
+     */
+    int64_t end = cw_clock_mono_ns() + 15 * CW_NS_PER_S;
+    while (state_of(r, id) == CW__STATE__RUNNING && cw_clock_mono_ns() < end)
+        poll(NULL, 0, 50);
+    assert_int_equal(state_of(r, id), CW__STATE__PENDING);
+    assert_int_equal(rig_killed(r), 0);
+    while (rig_killed(r) == 0 && cw_clock_mono_ns() < end)
+        rig_node(r, 20, NULL);
+    assert_int_equal(rig_killed(r), 1);
+    while (rig_ran(r, id) < 2 && cw_clock_mono_ns() < end)
+        rig_node(r, 20, NULL);
+    assert_int_equal(rig_ran(r, id), 2); /* attempt 2, after the proof that attempt 1 is gone */
+    assert_true(ledger_agrees(r));
+    assert_int_equal(rig_stop(r), 0);
+    rig_destroy(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -224,6 +267,7 @@ int main(void)
         cmocka_unit_test(a_kill_at_after_send_start_loses_nothing_and_runs_nothing_twice),
         cmocka_unit_test(a_kill_at_before_ack_loses_nothing_and_runs_nothing_twice),
         cmocka_unit_test(a_kill_right_after_recovery_loses_nothing),
+        cmocka_unit_test(a_node_that_was_lost_and_returns_kills_what_was_given_up),
         cmocka_unit_test(every_acknowledged_id_of_a_storm_exists_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,7 +31,7 @@
 struct task {
     uint64_t id, end_seq;
     uint32_t attempt;
-    bool forgotten;
+    bool alive, forgotten;
 };
 struct rig {
     char dir[64], conf_path[128];
@@ -47,7 +47,8 @@ struct rig {
     struct cw_session *session;
     uint64_t established, received, acked;
     struct task *tasks;
-    size_t n_tasks;
+    size_t n_tasks, n_killed;
+    bool slow;
 };
 
 static void write_text(const char *path, const char *text)
@@ -167,32 +168,61 @@ size_t rig_ran(struct rig *r, uint64_t id)
     return n;
 }
 
+void rig_node_slow(struct rig *r)
+{
+    r->slow = true;
+}
+
+size_t rig_killed(struct rig *r)
+{
+    return r->n_killed;
+}
+
 size_t rig_ran_all(struct rig *r)
 {
     return r->n_tasks;
 }
 
-static void push_end(struct rig *r, struct task *t)
+static void push_started(struct rig *r, struct task *t)
 {
     Cw__TaskKey key = CW__TASK_KEY__INIT;
     Cw__TaskStarted started = CW__TASK_STARTED__INIT;
+    Cw__NodeRecordMsg m = CW__NODE_RECORD_MSG__INIT;
+    key.id = t->id;
+    key.attempt = t->attempt;
+    started.key = &key;
+    started.pid = 1;
+    started.start_ns = cw_clock_real_ns();
+    m.started = &started;
+    assert_int_equal(cw_session_push(r->session, &m, NULL), 0);
+}
+
+static void push_end(struct rig *r, struct task *t)
+{
+    Cw__TaskKey key = CW__TASK_KEY__INIT;
     Cw__TaskEnd end = CW__TASK_END__INIT;
     Cw__NodeRecordMsg m = CW__NODE_RECORD_MSG__INIT;
     key.id = t->id;
     key.attempt = t->attempt;
-    started.key = end.key = &key;
-    started.pid = 1;
-    started.start_ns = end.end_ns = cw_clock_real_ns();
+    end.key = &key;
+    end.end_ns = cw_clock_real_ns();
     end.cause = CW__CAUSE__CAUSE_EXIT;
     end.has_exit_code = true;
     end.has_start_ns = true;
     end.start_ns = end.end_ns;
     end.empty = true;
-    m.started = &started;
-    assert_int_equal(cw_session_push(r->session, &m, NULL), 0);
-    m.started = NULL;
     m.end = &end;
     assert_int_equal(cw_session_push(r->session, &m, &t->end_seq), 0);
+}
+
+static void kill_task(struct rig *r, const Cw__TaskKey *key)
+{
+    struct task *t = task_find(r, key->id, key->attempt);
+    if (t == NULL || !t->alive)
+        return;
+    t->alive = false;
+    r->n_killed++;
+    push_end(r, t);
 }
 
 static void on_send(const void *frame, size_t n, void *arg)
@@ -204,12 +234,17 @@ static void on_record(uint64_t seq, const Cw__NodeRecordMsg *m, void *arg)
 {
     struct rig *r = arg;
     r->received = seq;
+    if (m->kill != NULL)
+        kill_task(r, m->kill->key);
     if (m->start == NULL || task_find(r, m->start->key->id, m->start->key->attempt) != NULL)
         return; /* a START may come twice */
     assert_true(r->n_tasks < TASKS_MAX);
     struct task *t = &r->tasks[r->n_tasks++];
-    *t = (struct task){.id = m->start->key->id, .attempt = m->start->key->attempt};
-    push_end(r, t);
+    *t =
+        (struct task){.id = m->start->key->id, .attempt = m->start->key->attempt, .alive = r->slow};
+    push_started(r, t);
+    if (!t->alive)
+        push_end(r, t);
 }
 
 static void on_acked(uint64_t seq, void *arg)
@@ -252,7 +287,7 @@ static bool on_hello(struct cw_buf *out, void *arg)
         cw__task_key__init(s->key);
         s->key->id = r->tasks[i].id;
         s->key->attempt = r->tasks[i].attempt;
-        s->state = CW__STATE__COMPLETED;
+        s->state = r->tasks[i].alive ? CW__STATE__RUNNING : CW__STATE__COMPLETED;
         h.tasks[h.n_tasks++] = s;
     }
     cw_walk_pack(&h.base, out);
@@ -263,13 +298,17 @@ static bool on_hello(struct cw_buf *out, void *arg)
 static void on_welcome(const Cw__NodeWelcome *m, void *arg)
 {
     struct rig *r = arg;
-    (void)m;
     r->received = r->acked = 0;
     for (size_t i = 0; i < r->n_tasks; i++)
         r->tasks[i].end_seq = 0;
-    for (size_t i = 0; i < r->n_tasks; i++)
+    for (size_t i = 0; i < r->n_tasks; i++) {
         if (!r->tasks[i].forgotten)
+            push_started(r, &r->tasks[i]);
+        if (!r->tasks[i].forgotten && !r->tasks[i].alive)
             push_end(r, &r->tasks[i]);
+    }
+    for (size_t i = 0; i < m->n_kill; i++)
+        kill_task(r, m->kill[i]);
 }
 
 static void on_silent(void *arg)

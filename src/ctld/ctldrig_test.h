@@ -21,6 +21,9 @@ int rig_stop(struct rig *r);   /* SIGTERM; its exit code */
 /* The node does its part for that long, or until *until is true. It runs each task at once. */
 void rig_node(struct rig *r, uint32_t ms, const volatile bool *until);
 void rig_node_join(struct rig *r, const char *name);
+/* From now on tasks begin and do not end until they are killed. */
+void rig_node_slow(struct rig *r);
+size_t rig_killed(struct rig *r);           /* tasks that were ended by a kill */
 size_t rig_ran(struct rig *r, uint64_t id); /* how often the node began a task of this element */
 size_t rig_ran_all(struct rig *r);
 

@@ -363,6 +363,13 @@ void cw_nodelinks_flush(struct cw_nodelinks *k)
     }
 }
 
+void cw_nodelink_drop(struct cw_ctld *c, const struct cw_node *n)
+{
+    struct link *l = cw_strtable_find(c->links->by_node, n->name);
+    if (l != NULL)
+        link_destroy(l);
+}
+
 size_t cw_nodelinks_count(const struct cw_nodelinks *k)
 {
     return cw_strtable_count(k->by_node);

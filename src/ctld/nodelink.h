@@ -13,6 +13,9 @@ void cw_nodelinks_destroy(struct cw_nodelinks *k); /* NULL allowed */
 /* A frame that is no request, from the nodes' socket (an rpc_server `other`). arg: the ctld. */
 void cw_nodelinks_frame(const struct cw_route *route, const struct cw_frame *f, void *arg);
 void cw_nodelinks_flush(struct cw_nodelinks *k); /* end of a turn: sends what is queued */
+/* Forgets the node's link: its next frame is refused, so that it says HELLO and both compare notes.
+ */
+void cw_nodelink_drop(struct cw_ctld *c, const struct cw_node *n);
 size_t cw_nodelinks_count(const struct cw_nodelinks *k);
 
 /* Each only after the commit of what it tells. Without a link nothing is sent: HELLO settles it. */

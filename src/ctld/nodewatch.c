@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "ctld/nodelink.h"
 #include "model/node.h"
 #include "spec/outcome.h"
 
@@ -20,6 +21,7 @@ struct cw_nodewatch {
 static void give_up(struct cw_ctld *c, struct cw_node *n, int64_t now_ns)
 {
     n->lost = true;
+    cw_nodelink_drop(c, n); /* when it returns, it has to say what it still runs */
     size_t lost = 0;
     cw_list_each_safe (p, &n->attempts) {
         struct cw_attempt *a = cw_list_entry(p, struct cw_attempt, on_node);
