@@ -44,10 +44,10 @@ crun-submit --wait -Q -i in.txt -o cat.out -- cat
 is "--input feeds standard input" "$(cat cat.out)" "a line"
 
 crun-submit --wait -Q -o env.out -n 1 -c 1 --env K=V -- env
-for v in CRUN_JOB_ID CRUN_ATTEMPT=1 CRUN_NTASKS=1 CRUN_CPUS_PER_TASK=1 CRUN_SUBMIT_DIR CRUN_CLUSTER=test CRUN_NODENAME=n1 K=V; do
+for v in CRUN_JOB_ID CRUN_ATTEMPT=1 CRUN_NTASKS=1 CRUN_CPUS_PER_TASK=1 CRUN_SUBMIT_DIR CRUN_CLUSTER=test CRUN_NODENAME=n1 CRUN_START_TIME= K=V; do
     grep -q "^$v" env.out || diag "missing $v"
 done
-is "the job's variables are set" "$(grep -cE '^(CRUN_JOB_ID=|CRUN_ATTEMPT=1$|CRUN_NTASKS=1$|CRUN_CPUS_PER_TASK=1$|CRUN_SUBMIT_DIR=|CRUN_CLUSTER=test$|CRUN_NODENAME=n1$|K=V$)' env.out)" 8
+is "the job's variables are set" "$(grep -cE '^(CRUN_JOB_ID=|CRUN_ATTEMPT=1$|CRUN_NTASKS=1$|CRUN_CPUS_PER_TASK=1$|CRUN_SUBMIT_DIR=|CRUN_CLUSTER=test$|CRUN_NODENAME=n1$|CRUN_START_TIME=[0-9]+$|K=V$)' env.out)" 9
 is "no SLURM variables without #SBATCH" "$(grep -c '^SLURM_' env.out)" 0
 printf '#!/bin/sh\n#SBATCH -J slurmy -t 1\nenv\n' >s.sh
 crun-submit --wait -Q -o slurm.out s.sh

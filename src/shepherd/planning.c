@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/idset.h"
 #include "spec/jobenv.h"
 
@@ -190,7 +191,8 @@ void cw_planning_env(const struct cw_herd *h, struct cw_task *t)
                                 .tmpdir = "/tmp",
                                 .home = t->as->home,
                                 .user = t->as->name,
-                                .shell = t->as->shell };
+                                .shell = t->as->shell,
+                                .now_ns = cw_clock_real_ns() };
     cw_jobenv_build(t->start, &n, &t->env);
     uint32_t count = cw_plan_count(t->plan);
     for (uint32_t i = 0; i < count; i++) {
