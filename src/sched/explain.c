@@ -11,6 +11,7 @@
 #include "sched/pass.h"
 #include "sched/placement.h"
 #include "spec/outcome.h"
+#include "spec/selector.h"
 
 #define ADD(out, ...) cw_strv_add_take((out), cw_xasprintf(__VA_ARGS__))
 
@@ -71,7 +72,7 @@ struct survey {
     const struct cw_node *drained_one;
     int64_t soonest_ns; /* when the first busy node has room, by time limits; INT64_MAX: unknown */
     const struct cw_node *soonest;
-    uint64_t until_id; /* the attempt whose end makes the room */
+    const struct cw_attempt *until; /* whose end makes the room */
 };
 
 struct ending {
@@ -117,7 +118,7 @@ static void estimate(const struct cw_shape *s, const struct cw_node *n, struct s
             continue;
         v->soonest_ns = run[i].end_ns;
         v->soonest = n;
-        v->until_id = run[i].a->id;
+        v->until = run[i].a;
         break;
     }
     free(run);
@@ -179,16 +180,25 @@ static void add_nodes(const struct cw_shape *s, const struct survey *v, struct c
     cw_strv_add_take(out, cw_buf_steal(&b));
 }
 
+/* As people call it: 12, or 12_3. */
+static char *attempt_text(const struct cw_attempt *a, char *buf, size_t cap)
+{
+    bool element = a->job != NULL && a->job->is_array;
+    return cw_selector_format(a->id, element ? a->job_id : 0,
+                              element ? cw_job_index(a->job, a->ordinal) : 0, buf, cap);
+}
+
 static void add_times(const struct cw_shape *s, const struct survey *v, struct cw_strv *out)
 {
-    char when[40], size[32];
+    char when[40], size[32], until[48];
     if (v->fit > 0 || v->busy == 0)
         return;
     if (v->soonest != NULL)
         ADD(out,
-            "estimated start: %s at the latest on node %s, when job %" PRIu64
-            " reaches its time limit (jobs ahead not counted)",
-            cw_clock_format(v->soonest_ns, when, sizeof(when)), v->soonest->name, v->until_id);
+            "estimated start: %s at the latest on node %s, when job %s reaches its time limit "
+            "(jobs ahead not counted)",
+            cw_clock_format(v->soonest_ns, when, sizeof(when)), v->soonest->name,
+            attempt_text(v->until, until, sizeof(until)));
     else
         ADD(out,
             "estimated start: unknown, the running jobs have no time limit that would make room");
