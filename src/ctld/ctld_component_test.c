@@ -19,7 +19,7 @@ struct client {
     struct rig *rig;
     size_t n;
     uint64_t ids[1000];
-    volatile bool done;
+    atomic_bool done;
 };
 
 static void *submit_all(void *arg)
@@ -52,7 +52,7 @@ struct waiting {
     struct rig *rig;
     const uint64_t *ids;
     size_t n;
-    volatile bool done;
+    atomic_bool done;
     bool all_completed;
 };
 

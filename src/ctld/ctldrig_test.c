@@ -366,7 +366,7 @@ static void node_turn(struct rig *r)
     cw_session_flush(r->session, now);
 }
 
-void rig_node(struct rig *r, uint32_t ms, const volatile bool *until)
+void rig_node(struct rig *r, uint32_t ms, const atomic_bool *until)
 {
     int64_t end = cw_clock_mono_ns() + ms * CW_NS_PER_MS;
     while (cw_clock_mono_ns() < end && (until == NULL || !*until)) {

@@ -1,6 +1,7 @@
 #pragma once
 /* For component tests: a real crunctld in a directory of its own, a scripted node that keeps its
  * word over the death of the controller, and clients. Not thread-safe, but for rig_call. */
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -19,7 +20,7 @@ bool rig_alive(struct rig *r); /* reaps; false: it has ended */
 void rig_kill(struct rig *r);  /* SIGKILL */
 int rig_stop(struct rig *r);   /* SIGTERM; its exit code */
 /* The node does its part for that long, or until *until is true. It runs each task at once. */
-void rig_node(struct rig *r, uint32_t ms, const volatile bool *until);
+void rig_node(struct rig *r, uint32_t ms, const atomic_bool *until);
 void rig_node_join(struct rig *r, const char *name);
 /* From now on tasks begin and do not end until they are killed. */
 void rig_node_slow(struct rig *r);

@@ -116,7 +116,7 @@ static int listen_at(const char *path, struct cw_error *err)
     if (strlen(path) >= sizeof sa.sun_path)
         return cw_fail(err, -ENAMETOOLONG, "door %s: longer than %zu bytes", path,
                        sizeof sa.sun_path - 1);
-    strcpy(sa.sun_path, path);
+    memcpy(sa.sun_path, path, strlen(path) + 1);
     if (lstat(path, &st) == 0) {
         if (!S_ISSOCK(st.st_mode))
             return cw_fail(err, -EEXIST, "door %s: there is a file that is no socket", path);
