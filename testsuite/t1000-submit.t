@@ -1,6 +1,6 @@
 # Every way to submit: a file, a command, --wrap, standard input; what the job then sees.
 . "${CRUN_SRCDIR:?}/testsuite/lib.sh"
-plan 24
+plan 25
 instance_start
 cd "$T" || exit 1
 
@@ -60,3 +60,6 @@ like "--test-only shows where each value comes from and submits nothing" "$(n=$(
 like "a directive after the first command is warned about, with its line" "$(printf '#!/bin/sh\ntrue\n#CRUN --time=5\n' >late.sh; crun-submit late.sh 2>&1 >/dev/null)" 'late.sh:3'
 is "%j of the output is the id that was printed" "$(crun-wait "$id"; [ -e "file-$id.out" ] && echo yes)" yes
 is "a script that is changed after submit runs as submitted" "$(printf '#!/bin/sh\necho first\n' >c.sh; crun-submit --parsable -H -o c.out c.sh >c.id; printf '#!/bin/sh\necho second\n' >c.sh; crun-ctl release "$(cat c.id)"; crun-wait "$(cat c.id)"; cat c.out)" first
+echo 'slurm_env = "yes"' >>"$CRUN_CONF"
+crun-stop --dir="$H" >/dev/null && crun-start --dir="$H" --node=n1 >/dev/null
+is "slurm_env = yes brings the SLURM twins to every job" "$(crun-submit --wait -Q -o twin.out -- env; grep -c '^SLURM_JOB_ID=' twin.out)" 1

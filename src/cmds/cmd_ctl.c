@@ -73,6 +73,30 @@ static int ping(struct cw_cli *c)
     return CW_EXIT_OK;
 }
 
+#define SHUTDOWN_MS 5000u
+
+/* The controller may be gone before its answer is read: its absence is an answer too. */
+static int shut_down(struct cw_cli *c)
+{
+    Cw__CtlRequest req = CW__CTL_REQUEST__INIT;
+    Cw__PingRequest ping_req = CW__PING_REQUEST__INIT;
+    ProtobufCMessage *m;
+    struct cw_error err;
+    req.verb = "shutdown";
+    int rc = cw_client_call(c->client, CW_KIND_CTL, &req.base, SHUTDOWN_MS, c->arena, &m, &err);
+    if (rc == -EHOSTUNREACH &&
+        cw_client_call(c->client, CW_KIND_PING, &ping_req.base, SHUTDOWN_MS, c->arena, &m, NULL) == -EHOSTUNREACH)
+        rc = 0;
+    if (rc != 0)
+        return cw_cli_fail(c, &err);
+    static const char text[] = "the controller stops; jobs go on";
+    if (c->common.json)
+        cw_cli_print_json("shutdown", json_pack("{s:s}", "text", text));
+    else
+        puts(text);
+    return CW_EXIT_OK;
+}
+
 static int ask(struct cw_cli *c, const char *verb)
 {
     Cw__CtlRequest req = CW__CTL_REQUEST__INIT;
@@ -127,5 +151,7 @@ int cw_cmd_ctl(struct cw_cli *c, int argc, char *const *argv)
         return rc;
     if (is_show)
         return show_jobs(c);
+    if (strcmp(verb, "shutdown") == 0)
+        return shut_down(c);
     return strcmp(verb, "ping") == 0 ? ping(c) : ask(c, verb);
 }

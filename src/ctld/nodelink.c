@@ -261,6 +261,12 @@ static void frame_of_stranger(struct cw_nodelinks *k, const struct cw_route *rou
         cw_log_warn("%s", err.text);
         return;
     }
+    /* A recorded HELLO of an earlier life of the node must not push its present one aside. */
+    const struct link *now = cw_strtable_find(k->by_node, who.node);
+    if (now != NULL && f->epoch < cw_session_peer_epoch(now->session)) {
+        cw_log_warn("node %s: a HELLO of an earlier life is refused", who.node);
+        return;
+    }
     struct link *l = cw_xcalloc(1, sizeof *l);
     l->c = c;
     l->serial = ++k->next_serial;

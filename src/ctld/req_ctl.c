@@ -244,10 +244,20 @@ static void verb_show_config(struct ctl *x)
     done(x, cw_buf_str(&text));
 }
 
+/* nanomsg throws away what the peer has not read when a socket closes, so the answer needs a moment
+ * of life. Who asked takes our absence for the answer when it is lost all the same. */
+#define SHUTDOWN_LINGER_MS 300u
+
+static void linger_over(void *arg)
+{
+    cw_core_stop(arg);
+}
+
 static void stop_after_answer(void *arg, bool committed)
 {
-    if (committed)
-        cw_core_stop(arg);
+    struct cw_ctld *c = arg;
+    if (committed) /* the loop frees the timer */
+        cw_loop_timer_start(cw_loop_timer_open(c->loop, linger_over, c), SHUTDOWN_LINGER_MS, 0);
 }
 
 static void verb_shutdown(struct ctl *x)

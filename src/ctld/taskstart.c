@@ -2,6 +2,8 @@
  * memory and store and never kept. Tested by the component test. */
 #include "ctld/taskstart.h"
 
+#include <string.h>
+
 #include "ctld/payload.h"
 #include "model/node.h"
 #include "proto/walk.h"
@@ -56,6 +58,10 @@ int cw_taskstart_build(struct cw_ctld *c, uint64_t id, uint32_t attempt, struct 
     t->key->id = id;
     t->key->attempt = attempt;
     t->spec = rec->spec;
+    if (strcmp(c->conf->slurm_env, "auto") != 0) {
+        t->spec->has_slurm_env = true;
+        t->spec->slurm_env = strcmp(c->conf->slurm_env, "yes") == 0;
+    }
     t->owner = rec->owner;
     t->payload = (Cw__Payload *)payload;
     t->grant = at->rec->grant;
