@@ -4,7 +4,8 @@
 #include <string.h>
 
 static const struct cw_arg common[] = {
-    {"conf", 0, "FILE", "configuration file of the instance (default: $CRUN_CONF, ~/.crun-wlm, /etc)"},
+    {"conf", 0, "FILE",
+     "configuration file of the instance (default: $CRUN_CONF, ~/.crun-wlm, /etc)"},
     {"json", 0, NULL, "print one JSON object instead of text"},
     {"help", 0, NULL, "show this help"},
     {"version", 'V', NULL, "show the version"},
@@ -21,10 +22,12 @@ struct parse {
     struct cw_args_common *common;
 };
 
-static const struct cw_arg *find(const struct cw_arg *table, const char *name, size_t n, char letter)
+static const struct cw_arg *find(const struct cw_arg *table, const char *name, size_t n,
+                                 char letter)
 {
     for (const struct cw_arg *a = table; a->name != NULL; a++) {
-        if (letter != 0 ? a->letter == letter : strlen(a->name) == n && memcmp(a->name, name, n) == 0)
+        if (letter != 0 ? a->letter == letter
+                        : strlen(a->name) == n && memcmp(a->name, name, n) == 0)
             return a;
     }
     return NULL;
@@ -126,7 +129,8 @@ int cw_args_parse(const struct cw_arg *table, int argc, char *const *argv, cw_ar
     return 0;
 }
 
-static void help_rows(const struct cw_arg *table, const struct cw_arg *hidden_by, struct cw_buf *out)
+static void help_rows(const struct cw_arg *table, const struct cw_arg *hidden_by,
+                      struct cw_buf *out)
 {
     for (const struct cw_arg *a = table; a->name != NULL; a++) {
         if (hidden_by != NULL && find(hidden_by, a->name, strlen(a->name), 0) != NULL)

@@ -1,8 +1,8 @@
 #pragma once
-/* Options of the query commands, by one table per command: exact long names, single letters (bundled or
- * with an attached value), `--name=value` and `--name value`, operands anywhere, `--` ends the options.
- * Every command has --conf, --json, --help and --version without naming them. crun-submit does not use
- * this: its options are spec/options.h. Test: args_test.c. */
+/* Options of the query commands, by one table per command: exact long names, single letters
+ * (bundled or with an attached value), `--name=value` and `--name value`, operands anywhere, `--`
+ * ends the options. Every command has --conf, --json, --help and --version without naming them.
+ * crun-submit does not use this: its options are spec/options.h. Test: args_test.c. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -21,9 +21,11 @@ struct cw_args_common {
     bool json, help, version;
 };
 
-/* Calls on_option for each option of the table in order of appearance (value NULL for flags) and collects
- * operands. on_option returns 0 or fails with a sentence. -EINVAL for anything not in the table. */
-typedef int (*cw_args_fn)(const struct cw_arg *opt, const char *value, void *arg, struct cw_error *err);
+/* Calls on_option for each option of the table in order of appearance (value NULL for flags) and
+ * collects operands. on_option returns 0 or fails with a sentence. -EINVAL for anything not in the
+ * table. */
+typedef int (*cw_args_fn)(const struct cw_arg *opt, const char *value, void *arg,
+                          struct cw_error *err);
 int cw_args_parse(const struct cw_arg *table, int argc, char *const *argv, cw_args_fn on_option,
                   void *arg, struct cw_args_common *ret_common, struct cw_strv *ret_operands,
                   struct cw_error *err);

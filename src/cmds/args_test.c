@@ -25,7 +25,8 @@ static int on_option(const struct cw_arg *opt, const char *value, void *arg, str
     return 0;
 }
 
-static int run(const char *words, struct cw_buf *ret, struct cw_args_common *common, struct cw_error *err)
+static int run(const char *words, struct cw_buf *ret, struct cw_args_common *common,
+               struct cw_error *err)
 {
     cw_autofree char *copy = cw_xstrdup(words);
     char *argv[16] = {"cmd"};

@@ -1,6 +1,6 @@
 #pragma once
-/* What all crun-* commands share: the table of commands, opening the client, printing errors the one
- * way, exit codes. Commands are files cmd_NAME.c with one entry function each. */
+/* What all crun-* commands share: the table of commands, opening the client, printing errors the
+ * one way, exit codes. Commands are files cmd_NAME.c with one entry function each. */
 #include <jansson.h>
 #include <signal.h>
 
@@ -8,29 +8,31 @@
 #include "cmds/args.h"
 
 struct cw_cli {
-    const char *name;           /* "crun-queue" */
-    const char *operands;       /* for --help: "[ID ...]" */
-    const char *summary;        /* one line */
-    const struct cw_arg *args;  /* NULL: the command parses by itself */
+    const char *name;          /* "crun-queue" */
+    const char *operands;      /* for --help: "[ID ...]" */
+    const char *summary;       /* one line */
+    const struct cw_arg *args; /* NULL: the command parses by itself */
     struct cw_args_common common;
-    struct cw_strv operand;     /* filled by cw_cli_begin */
+    struct cw_strv operand; /* filled by cw_cli_begin */
     struct cw_arena *arena;
-    struct cw_client *client;   /* open after cw_cli_connect */
+    struct cw_client *client; /* open after cw_cli_connect */
 };
 
 /* Exit codes of the commands themselves (doc: crun-wlm(7)). */
 enum { CW_EXIT_OK = 0, CW_EXIT_REFUSED = 1, CW_EXIT_USAGE = 2, CW_EXIT_UNKNOWN = 240 };
 
-extern volatile sig_atomic_t cw_cli_interrupted; /* set by SIGINT and SIGTERM after cw_cli_connect */
+extern volatile sig_atomic_t
+    cw_cli_interrupted; /* set by SIGINT and SIGTERM after cw_cli_connect */
 
 /* Parses options; answers --help and --version. Returns -1 to go on, else the exit code. */
 int cw_cli_begin(struct cw_cli *c, int argc, char *const *argv, cw_args_fn on_option, void *arg);
 /* Opens the client. Returns -1 to go on, else the exit code (message printed). */
 int cw_cli_connect(struct cw_cli *c);
-/* Prints "NAME: text" to stderr and returns the exit code that belongs to the error. With --json the
- * error goes to stdout too, as {"schema":"crun/error/1","error":{"code":..,"text":..}}. */
+/* Prints "NAME: text" to stderr and returns the exit code that belongs to the error. With --json
+ * the error goes to stdout too, as {"schema":"crun/error/1","error":{"code":..,"text":..}}. */
 int cw_cli_fail(const struct cw_cli *c, const struct cw_error *err);
-int cw_cli_usage(const struct cw_cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int cw_cli_usage(const struct cw_cli *c, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 /* One request; -1 to go on, else the exit code. */
 int cw_cli_call(struct cw_cli *c, enum cw_kind kind, const ProtobufCMessage *m, uint32_t timeout_ms,
                 ProtobufCMessage **ret);

@@ -13,7 +13,8 @@
 
 static const struct cw_arg args[] = {
     CW_JOBQUERY_ARGS,
-    {"since", 'S', "TIME", "attempts that ended within this time (2h, 7d; default: since midnight)"},
+    {"since", 'S', "TIME",
+     "attempts that ended within this time (2h, 7d; default: since midnight)"},
     {"allusers", 'a', NULL, "jobs of all users"},
     {"noheader", 0, NULL, "no header line"},
     {"parsable2", 'P', NULL, "fields joined by '|', no padding"},
@@ -54,7 +55,8 @@ static void cpu_text(const Cw__Usage *u, char *buf, size_t cap)
     }
     uint64_t ms = (u->cpu_user_ns + u->cpu_sys_ns) / 1000000u, s = ms / 1000;
     if (s < 3600)
-        snprintf(buf, cap, "%02u:%02u.%03u", (unsigned)(s / 60), (unsigned)(s % 60), (unsigned)(ms % 1000));
+        snprintf(buf, cap, "%02u:%02u.%03u", (unsigned)(s / 60), (unsigned)(s % 60),
+                 (unsigned)(ms % 1000));
     else
         cw_duration_format(s, buf, cap);
 }
@@ -64,7 +66,8 @@ static void mem_text(const Cw__Usage *u, char *buf, size_t cap)
     if (u == NULL)
         snprintf(buf, cap, "-");
     else
-        snprintf(buf, cap, "%.1fM", (double)(u->has_mem_peak_bytes ? u->mem_peak_bytes : u->maxrss_bytes) / 1048576.0);
+        snprintf(buf, cap, "%.1fM",
+                 (double)(u->has_mem_peak_bytes ? u->mem_peak_bytes : u->maxrss_bytes) / 1048576.0);
 }
 
 static void exit_text(const Cw__AttemptRecord *a, char *buf, size_t cap)
@@ -119,9 +122,8 @@ static void narrow(struct acct *s, Cw__JobsRequest *req)
         req->filter->n_uids = 1;
     }
     req->filter->has_ended_after_ns = s->since_s != CW_DURATION_UNLIMITED;
-    req->filter->ended_after_ns = s->since_s == 0
-                                      ? midnight_ns()
-                                      : cw_clock_real_ns() - (int64_t)s->since_s * CW_NS_PER_S;
+    req->filter->ended_after_ns =
+        s->since_s == 0 ? midnight_ns() : cw_clock_real_ns() - (int64_t)s->since_s * CW_NS_PER_S;
 }
 
 int cw_cmd_acct(struct cw_cli *c, int argc, char *const *argv)
@@ -136,9 +138,9 @@ int cw_cmd_acct(struct cw_cli *c, int argc, char *const *argv)
     if (rc < 0)
         rc = cw_cli_connect(c);
     if (rc < 0) {
-        static const char *const headers[] = {">JobID", ">Attempt", "JobName", "User", "State",
-                                              ">ExitCode", ">Elapsed", ">TotalCPU", ">MemPeak", "CPUs",
-                                              "Node", "Cause", NULL};
+        static const char *const headers[] = {
+            ">JobID",    ">Attempt", "JobName", "User", "State", ">ExitCode", ">Elapsed",
+            ">TotalCPU", ">MemPeak", "CPUs",    "Node", "Cause", NULL};
         Cw__JobsRequest req = CW__JOBS_REQUEST__INIT;
         narrow(&s, &req);
         if (c->common.json)

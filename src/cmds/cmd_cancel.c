@@ -35,8 +35,9 @@ static int parse_signal(const char *text, int *ret, struct cw_error *err)
             return 0;
         }
     }
-    return cw_fail(err, -EINVAL, "signal '%s' is unknown, allowed: a name like TERM or USR1, or 1-%d",
-                   text, NSIG - 1);
+    return cw_fail(err, -EINVAL,
+                   "signal '%s' is unknown, allowed: a name like TERM or USR1, or 1-%d", text,
+                   NSIG - 1);
 }
 
 static int on_option(const struct cw_arg *opt, const char *value, void *arg, struct cw_error *err)

@@ -66,8 +66,8 @@ static int ping(struct cw_cli *c)
         return rc;
     const Cw__PingReply *r = (const Cw__PingReply *)m;
     if (c->common.json)
-        cw_cli_print_json("ping", json_pack("{s:s, s:s, s:i}", "cluster", r->cluster, "version", r->version,
-                                            "pid", (int)r->pid));
+        cw_cli_print_json("ping", json_pack("{s:s, s:s, s:i}", "cluster", r->cluster, "version",
+                                            r->version, "pid", (int)r->pid));
     else
         printf("controller of %s is up (version %s, pid %u)\n", r->cluster, r->version, r->pid);
     return CW_EXIT_OK;
@@ -84,8 +84,8 @@ static int shut_down(struct cw_cli *c)
     struct cw_error err;
     req.verb = "shutdown";
     int rc = cw_client_call(c->client, CW_KIND_CTL, &req.base, SHUTDOWN_MS, c->arena, &m, &err);
-    if (rc == -EHOSTUNREACH &&
-        cw_client_call(c->client, CW_KIND_PING, &ping_req.base, SHUTDOWN_MS, c->arena, &m, NULL) == -EHOSTUNREACH)
+    if (rc == -EHOSTUNREACH && cw_client_call(c->client, CW_KIND_PING, &ping_req.base, SHUTDOWN_MS,
+                                              c->arena, &m, NULL) == -EHOSTUNREACH)
         rc = 0;
     if (rc != 0)
         return cw_cli_fail(c, &err);
@@ -111,7 +111,8 @@ static int ask(struct cw_cli *c, const char *verb)
     json_error_t je;
     json_t *body = c->common.json && r->json != NULL ? json_loads(r->json, 0, &je) : NULL;
     if (c->common.json)
-        cw_cli_print_json(verb, body != NULL ? body : json_pack("{s:s}", "text", r->text != NULL ? r->text : ""));
+        cw_cli_print_json(
+            verb, body != NULL ? body : json_pack("{s:s}", "text", r->text != NULL ? r->text : ""));
     else if (r->text != NULL && r->text[0] != '\0')
         printf("%s%s", r->text, r->text[strlen(r->text) - 1] == '\n' ? "" : "\n");
     return CW_EXIT_OK;

@@ -1,4 +1,5 @@
-/* crun-info: partitions (a line per partition and node state) or nodes. Test: testsuite/t1070-info.t. */
+/* crun-info: partitions (a line per partition and node state) or nodes. Test:
+ * testsuite/t1070-info.t. */
 #include <stdio.h>
 #include <string.h>
 
@@ -38,9 +39,11 @@ static bool in_partition(const Cw__NodeInfo *n, const char *partition)
 }
 
 /* One line per state that some node of the partition is in. */
-static void partition_rows(struct cw_listing *l, const Cw__NodesReply *r, const Cw__PartitionInfo *p)
+static void partition_rows(struct cw_listing *l, const Cw__NodesReply *r,
+                           const Cw__PartitionInfo *p)
 {
-    static const char *const states[] = {"idle", "mixed", "allocated", "draining", "drained", "down", "unknown"};
+    static const char *const states[] = {"idle",    "mixed", "allocated", "draining",
+                                         "drained", "down",  "unknown"};
     char limit[32], count[16];
     bool any = false;
     cw_autofree char *name = cw_xasprintf("%s%s", p->name, p->is_default ? "*" : "");
@@ -51,14 +54,16 @@ static void partition_rows(struct cw_listing *l, const Cw__NodesReply *r, const 
     for (size_t s = 0; s < CW_ARRAY_LEN(states); s++) {
         cw_autostrv struct cw_strv nodes = {0};
         for (size_t i = 0; i < r->n_nodes; i++)
-            if (in_partition(r->nodes[i], p->name) && strcmp(cw_nodetext_state(r->nodes[i]), states[s]) == 0)
+            if (in_partition(r->nodes[i], p->name) &&
+                strcmp(cw_nodetext_state(r->nodes[i]), states[s]) == 0)
                 cw_strv_add(&nodes, r->nodes[i]->node->name);
         if (nodes.n == 0)
             continue;
         cw_autobuf struct cw_buf list = {0};
         cw_hostlist_format(nodes.v, nodes.n, &list);
         snprintf(count, sizeof(count), "%zu", nodes.n);
-        cw_listing_row(l, name, p->up ? "up" : "down", limit, count, states[s], cw_buf_str(&list), NULL);
+        cw_listing_row(l, name, p->up ? "up" : "down", limit, count, states[s], cw_buf_str(&list),
+                       NULL);
         any = true;
     }
     if (!any)
@@ -77,9 +82,10 @@ static void node_rows(struct cw_listing *l, const Cw__NodesReply *r)
         snprintf(cores, sizeof(cores), "%u/%u", n->cores_used, cw_nodetext_cores(n));
         snprintf(gpus, sizeof(gpus), "%u/%zu", n->gpus_used, inv != NULL ? inv->n_gpus : 0);
         snprintf(jobs, sizeof(jobs), "%u", n->jobs);
-        cw_listing_row(l, n->node->name, cw_buf_str(&parts), cw_nodetext_state(n), cores,
-                       cw_size_format(inv != NULL ? inv->mem_bytes : 0, mem, sizeof(mem)), gpus, jobs,
-                       n->node->drained && n->node->drain_reason != NULL ? n->node->drain_reason : "", NULL);
+        cw_listing_row(
+            l, n->node->name, cw_buf_str(&parts), cw_nodetext_state(n), cores,
+            cw_size_format(inv != NULL ? inv->mem_bytes : 0, mem, sizeof(mem)), gpus, jobs,
+            n->node->drained && n->node->drain_reason != NULL ? n->node->drain_reason : "", NULL);
     }
 }
 
@@ -90,19 +96,23 @@ static void print_json(const Cw__NodesReply *r)
         json_array_append_new(nodes, cw_nodetext_json(r->nodes[i]));
     for (size_t i = 0; i < r->n_partitions; i++) {
         const Cw__PartitionInfo *p = r->partitions[i];
-        json_t *o = json_pack("{s:s, s:b, s:b}", "name", p->name, "default", (int)p->is_default, "up", (int)p->up);
+        json_t *o = json_pack("{s:s, s:b, s:b}", "name", p->name, "default", (int)p->is_default,
+                              "up", (int)p->up);
         if (p->has_max_time_s && p->max_time_s != CW_DURATION_UNLIMITED)
             json_object_set_new(o, "max_time_s", json_integer((json_int_t)p->max_time_s));
         json_array_append_new(parts, o);
     }
-    cw_cli_print_json("info", json_pack("{s:s, s:o, s:o}", "cluster", r->cluster != NULL ? r->cluster : "",
-                                        "partitions", parts, "nodes", nodes));
+    cw_cli_print_json("info",
+                      json_pack("{s:s, s:o, s:o}", "cluster", r->cluster != NULL ? r->cluster : "",
+                                "partitions", parts, "nodes", nodes));
 }
 
 int cw_cmd_info(struct cw_cli *c, int argc, char *const *argv)
 {
-    static const char *const by_partition[] = {"PARTITION", "AVAIL", ">TIMELIMIT", ">NODES", "STATE", "NODELIST", NULL};
-    static const char *const by_node[] = {"NODE", "PARTITIONS", "STATE", ">CORES", ">MEMORY", ">GPUS", ">JOBS", "REASON", NULL};
+    static const char *const by_partition[] = {"PARTITION", "AVAIL",    ">TIMELIMIT", ">NODES",
+                                               "STATE",     "NODELIST", NULL};
+    static const char *const by_node[] = {"NODE",  "PARTITIONS", "STATE",  ">CORES", ">MEMORY",
+                                          ">GPUS", ">JOBS",      "REASON", NULL};
     struct info o = {0};
     ProtobufCMessage *m;
     c->args = args;
@@ -119,7 +129,8 @@ int cw_cmd_info(struct cw_cli *c, int argc, char *const *argv)
         print_json(r);
         return CW_EXIT_OK;
     }
-    struct cw_listing *l = cw_listing_create(o.by_node ? by_node : by_partition, o.no_header, false);
+    struct cw_listing *l =
+        cw_listing_create(o.by_node ? by_node : by_partition, o.no_header, false);
     if (o.by_node)
         node_rows(l, r);
     for (size_t i = 0; i < r->n_partitions && !o.by_node; i++)

@@ -39,7 +39,8 @@ static int on_option(const struct cw_arg *opt, const char *value, void *arg, str
         char *end;
         errno = 0;
         unsigned long n = strtoul(value, &end, 10);
-        if (value[0] < '0' || value[0] > '9' || *end != '\0' || errno != 0 || n == 0 || n > UINT32_MAX)
+        if (value[0] < '0' || value[0] > '9' || *end != '\0' || errno != 0 || n == 0 ||
+            n > UINT32_MAX)
             return cw_fail(err, -EINVAL, "attempt '%s': a number from 1", value);
         l->attempt = (uint32_t)n;
     }

@@ -98,6 +98,7 @@ int cw_cmd_node(struct cw_cli *c, int argc, char *const *argv)
     if ((rc = cw_cli_connect(c)) >= 0)
         return rc;
     if (drain || resume)
-        return set(c, drain ? CW__NODE_VERB__NODE_DRAIN : CW__NODE_VERB__NODE_RESUME, &names, reason);
+        return set(c, drain ? CW__NODE_VERB__NODE_DRAIN : CW__NODE_VERB__NODE_RESUME, &names,
+                   reason);
     return show(c, &names);
 }

@@ -50,8 +50,9 @@ static void on_job(const Cw__JobInfo *j, int64_t now_ns, void *arg)
     cw_listing_row(q->listing, cw_jobtext_id(j, id, sizeof(id)),
                    j->spec->partition != NULL ? j->spec->partition : "",
                    j->spec->name != NULL ? j->spec->name : "", cw_cli_user(j->owner),
-                   cw_state_letters(j->state), cw_jobtext_elapsed(j, now_ns, elapsed, sizeof(elapsed)),
-                   "1", cw_buf_str(&place), NULL);
+                   cw_state_letters(j->state),
+                   cw_jobtext_elapsed(j, now_ns, elapsed, sizeof(elapsed)), "1", cw_buf_str(&place),
+                   NULL);
 }
 
 int cw_cmd_queue(struct cw_cli *c, int argc, char *const *argv)
@@ -66,8 +67,9 @@ int cw_cmd_queue(struct cw_cli *c, int argc, char *const *argv)
     if (rc < 0)
         rc = cw_cli_connect(c);
     if (rc < 0) {
-        static const char *const headers[] = {">JOBID", "PARTITION", "NAME", "USER", "ST", ">TIME",
-                                              ">NODES", "NODELIST(REASON)", NULL};
+        static const char *const headers[] = {">JOBID", "PARTITION", "NAME",   "USER",
+                                              "ST",     ">TIME",     ">NODES", "NODELIST(REASON)",
+                                              NULL};
         Cw__JobsRequest req = CW__JOBS_REQUEST__INIT;
         req.filter = cw_jobquery_filter(&q.query);
         req.has_expand = req.expand = q.expand;

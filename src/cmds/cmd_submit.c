@@ -41,7 +41,8 @@ static int read_script(struct submit *s, const char *file, struct cw_error *err)
     bool is_stdin = file == NULL || strcmp(file, "-") == 0;
     const char *name = is_stdin ? "stdin" : file;
     if (is_stdin && isatty(STDIN_FILENO))
-        fprintf(stderr, "%s: reading the job file from the terminal, end with Ctrl-D\n", s->cli->name);
+        fprintf(stderr, "%s: reading the job file from the terminal, end with Ctrl-D\n",
+                s->cli->name);
     int rc = is_stdin ? cw_file_read_fd(STDIN_FILENO, name, CW_JOBFILE_MAX, &text, err)
                       : cw_file_read(file, CW_JOBFILE_MAX, &text, err);
     if (rc != 0)
@@ -99,8 +100,9 @@ static void print_test_only(const struct submit *s)
     for (size_t i = 0; i < s->request.origins.n; i++)
         json_array_append_new(origins, json_string(s->request.origins.v[i]));
     if (s->request.json) {
-        cw_cli_print_json("submit-test", json_pack("{s:o, s:o}", "spec", cw_walk_json(&s->request.spec->base),
-                                                   "origins", origins));
+        cw_cli_print_json("submit-test",
+                          json_pack("{s:o, s:o}", "spec", cw_walk_json(&s->request.spec->base),
+                                    "origins", origins));
         return;
     }
     printf("The request is acceptable; nothing was submitted.\n");
@@ -114,8 +116,9 @@ static int print_result(struct submit *s, const Cw__SubmitResult *r)
     char id[24];
     snprintf(id, sizeof(id), "%" PRIu64, r->job_id);
     if (s->request.json)
-        cw_cli_print_json("submit", json_pack("{s:I, s:b, s:I}", "job_id", (json_int_t)r->job_id, "existing",
-                                              (int)r->existing, "count", (json_int_t)r->count));
+        cw_cli_print_json("submit",
+                          json_pack("{s:I, s:b, s:I}", "job_id", (json_int_t)r->job_id, "existing",
+                                    (int)r->existing, "count", (json_int_t)r->count));
     else if (s->request.parsable)
         printf("%s\n", id);
     else if (!s->request.quiet)
@@ -148,7 +151,8 @@ static int send(struct submit *s)
         return rc;
     const Cw__SubmitReply *reply = (const Cw__SubmitReply *)m;
     if (reply->n_results != 1) {
-        fprintf(stderr, "%s: the controller answered with %zu results for one job\n", s->cli->name, reply->n_results);
+        fprintf(stderr, "%s: the controller answered with %zu results for one job\n", s->cli->name,
+                reply->n_results);
         return CW_EXIT_UNKNOWN;
     }
     const Cw__SubmitResult *r = reply->results[0];
@@ -167,8 +171,11 @@ static int send(struct submit *s)
 static int print_help(const struct cw_cli *c)
 {
     cw_autobuf struct cw_buf b = {0};
-    cw_buf_addf(&b, "Usage: %s [OPTION ...] %s\n%s: from a job file (#CRUN or #SBATCH lines), a command, "
-                    "--wrap, or standard input.\n\n", c->name, c->operands, c->summary);
+    cw_buf_addf(
+        &b,
+        "Usage: %s [OPTION ...] %s\n%s: from a job file (#CRUN or #SBATCH lines), a command, "
+        "--wrap, or standard input.\n\n",
+        c->name, c->operands, c->summary);
     cw_options_help(&b);
     fputs(cw_buf_str(&b), stdout);
     return CW_EXIT_OK;

@@ -115,7 +115,8 @@ int cw_jobquery_option(struct cw_jobquery *q, const struct cw_arg *opt, const ch
     return rc != 0 ? rc : 1;
 }
 
-int cw_jobquery_operands(struct cw_jobquery *q, const struct cw_strv *operands, struct cw_error *err)
+int cw_jobquery_operands(struct cw_jobquery *q, const struct cw_strv *operands,
+                         struct cw_error *err)
 {
     for (size_t i = 0; i < operands->n; i++) {
         int rc = add_ids(q, operands->v[i], err);

@@ -1,6 +1,6 @@
 #pragma once
-/* The selection that queue, acct and cancel share (users, names, states, partitions, ids), and fetching
- * all pages of an answer. */
+/* The selection that queue, acct and cancel share (users, names, states, partitions, ids), and
+ * fetching all pages of an answer. */
 #include "cmds/cli.h"
 
 struct cw_jobquery {
@@ -13,16 +13,20 @@ struct cw_jobquery {
 void cw_jobquery_init(struct cw_jobquery *q);
 void cw_jobquery_fini(struct cw_jobquery *q);
 /* Rows of an argument table that cw_jobquery_option understands. */
-#define CW_JOBQUERY_ARGS                                                              \
-    {"jobs", 'j', "ID,...", "only these jobs"},                                       \
-    {"user", 'u', "NAME,...", "only jobs of these users"},                            \
-    {"me", 0, NULL, "only my own jobs"},                                              \
-    {"name", 'n', "NAME,...", "only jobs of these names"},                            \
-    {"partition", 'p', "NAME,...", "only jobs of these partitions"},                  \
-    {"states", 't', "STATE,...", "only jobs in these states (PD, RUNNING, ...), or all"}
+#define CW_JOBQUERY_ARGS                                                                           \
+    {"jobs", 'j', "ID,...", "only these jobs"},                                                    \
+        {"user", 'u', "NAME,...", "only jobs of these users"},                                     \
+        {"me", 0, NULL, "only my own jobs"},                                                       \
+        {"name", 'n', "NAME,...", "only jobs of these names"},                                     \
+        {"partition", 'p', "NAME,...", "only jobs of these partitions"},                           \
+    {                                                                                              \
+        "states", 't', "STATE,...", "only jobs in these states (PD, RUNNING, ...), or all"         \
+    }
 /* 1: it was one of the rows above and is applied; 0: not mine. */
-int cw_jobquery_option(struct cw_jobquery *q, const struct cw_arg *opt, const char *value, struct cw_error *err);
-int cw_jobquery_operands(struct cw_jobquery *q, const struct cw_strv *operands, struct cw_error *err);
+int cw_jobquery_option(struct cw_jobquery *q, const struct cw_arg *opt, const char *value,
+                       struct cw_error *err);
+int cw_jobquery_operands(struct cw_jobquery *q, const struct cw_strv *operands,
+                         struct cw_error *err);
 Cw__JobFilter *cw_jobquery_filter(struct cw_jobquery *q); /* ready to send; borrows from q */
 /* All rows, page by page; fn for each. -1 to go on, else the exit code. */
 int cw_jobquery_each(struct cw_cli *c, Cw__JobsRequest *req,

@@ -31,7 +31,8 @@ char *cw_jobtext_elapsed(const Cw__JobInfo *j, int64_t now_ns, char *buf, size_t
     }
     uint64_t d = s / 86400, h = s / 3600 % 24, m = s / 60 % 60, sec = s % 60;
     if (d > 0)
-        snprintf(buf, cap, "%" PRIu64 "-%02u:%02u:%02u", d, (unsigned)h, (unsigned)m, (unsigned)sec);
+        snprintf(buf, cap, "%" PRIu64 "-%02u:%02u:%02u", d, (unsigned)h, (unsigned)m,
+                 (unsigned)sec);
     else if (h > 0)
         snprintf(buf, cap, "%u:%02u:%02u", (unsigned)h, (unsigned)m, (unsigned)sec);
     else

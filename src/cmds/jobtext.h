@@ -6,8 +6,10 @@
 #include "base/buf.h"
 #include "proto/wire.pb-c.h"
 
-char *cw_jobtext_id(const Cw__JobInfo *j, char *buf, size_t cap); /* 12, 12_3, 12_[0-9] ; buf >= 256 */
-char *cw_jobtext_elapsed(const Cw__JobInfo *j, int64_t now_ns, char *buf, size_t cap); /* [D-]H:MM:SS or M:SS */
+char *cw_jobtext_id(const Cw__JobInfo *j, char *buf,
+                    size_t cap); /* 12, 12_3, 12_[0-9] ; buf >= 256 */
+char *cw_jobtext_elapsed(const Cw__JobInfo *j, int64_t now_ns, char *buf,
+                         size_t cap); /* [D-]H:MM:SS or M:SS */
 /* Node name for a started job, "(Reason)" for a waiting one. */
 void cw_jobtext_place(const Cw__JobInfo *j, struct cw_buf *out);
 json_t *cw_jobtext_json(const Cw__JobInfo *j);

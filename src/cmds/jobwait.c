@@ -8,7 +8,7 @@
 #include "cmds/jobtext.h"
 #include "spec/outcome.h"
 
-#define POLL_MS 30000u        /* one long poll; the answer comes earlier when the jobs end */
+#define POLL_MS 30000u         /* one long poll; the answer comes earlier when the jobs end */
 #define POLL_TERMINAL_MS 2000u /* on a terminal, so that the status line lives */
 
 static void show_status(const Cw__WaitReply *r)

@@ -66,8 +66,7 @@ void cw_listing_print(struct cw_listing *l)
         struct libscols_iter *it = scols_new_iter(SCOLS_ITER_FORWARD);
         struct libscols_column *c;
         for (size_t i = 0; scols_table_next_column(l->table, it, &c) == 0; i++)
-            printf("%s%s", i == 0 ? "" : " ",
-                   scols_cell_get_data(scols_column_get_header(c)));
+            printf("%s%s", i == 0 ? "" : " ", scols_cell_get_data(scols_column_get_header(c)));
         putchar('\n');
         scols_free_iter(it);
     }

@@ -1,11 +1,12 @@
 #pragma once
-/* Tables for people: columns that grow to their content, nothing cut when the output is no terminal.
- * parsable: fields joined by '|' without padding. Over libsmartcols. */
+/* Tables for people: columns that grow to their content, nothing cut when the output is no
+ * terminal. parsable: fields joined by '|' without padding. Over libsmartcols. */
 #include <stdbool.h>
 #include <stddef.h>
 
 struct cw_listing;
 /* headers: NULL-terminated; a name that begins with '>' is right-aligned. */
 struct cw_listing *cw_listing_create(const char *const *headers, bool no_header, bool parsable);
-void cw_listing_row(struct cw_listing *l, ...) __attribute__((sentinel)); /* const char * per column, then NULL */
+void cw_listing_row(struct cw_listing *l, ...)
+    __attribute__((sentinel));               /* const char * per column, then NULL */
 void cw_listing_print(struct cw_listing *l); /* to stdout; frees l */

@@ -26,7 +26,8 @@ void cw_nodetext_show(const Cw__NodeInfo *n, struct cw_buf *out)
     const Cw__Inventory *i = n->node->inventory;
     cw_buf_addf(out, "Node %s: %s\n", n->node->name, cw_nodetext_state(n));
     cw_buf_addf(out, "  cores:      %u of %u in use\n", n->cores_used, cw_nodetext_cores(n));
-    cw_buf_addf(out, "  memory:     %s of %s in use\n", cw_size_format(n->mem_used, used, sizeof(used)),
+    cw_buf_addf(out, "  memory:     %s of %s in use\n",
+                cw_size_format(n->mem_used, used, sizeof(used)),
                 cw_size_format(i != NULL ? i->mem_bytes : 0, total, sizeof(total)));
     if (i != NULL && i->n_gpus > 0)
         cw_buf_addf(out, "  gpus:       %u of %zu in use (%s)\n", n->gpus_used, i->n_gpus,
@@ -41,7 +42,8 @@ void cw_nodetext_show(const Cw__NodeInfo *n, struct cw_buf *out)
         cw_buf_add_str(out, "\n");
     }
     if (n->has_last_seen_ns)
-        cw_buf_addf(out, "  last seen:  %s\n", cw_clock_format(n->last_seen_ns, when, sizeof(when)));
+        cw_buf_addf(out, "  last seen:  %s\n",
+                    cw_clock_format(n->last_seen_ns, when, sizeof(when)));
     if (n->node->drained)
         cw_buf_addf(out, "  drained:    %s by uid %u: %s\n",
                     cw_clock_format(n->node->drain_ns, when, sizeof(when)), n->node->drain_uid,
@@ -56,8 +58,8 @@ json_t *cw_nodetext_json(const Cw__NodeInfo *n)
     const Cw__Inventory *i = n->node->inventory;
     json_t *o = json_pack("{s:s, s:s, s:i, s:i, s:I, s:i, s:i}", "name", n->node->name, "state",
                           cw_nodetext_state(n), "cores", (int)cw_nodetext_cores(n), "cores_used",
-                          (int)n->cores_used, "mem_used_bytes", (json_int_t)n->mem_used, "gpus_used",
-                          (int)n->gpus_used, "jobs", (int)n->jobs);
+                          (int)n->cores_used, "mem_used_bytes", (json_int_t)n->mem_used,
+                          "gpus_used", (int)n->gpus_used, "jobs", (int)n->jobs);
     json_t *list = json_array();
     if (i != NULL) {
         json_object_set_new(o, "mem_bytes", json_integer((json_int_t)i->mem_bytes));

@@ -1,5 +1,5 @@
-/* Checks of a request (contract: check.h). Strings are checked as the options are (fieldrule.c); the
- * controller runs this on what peers send. Test: check_test.c. */
+/* Checks of a request (contract: check.h). Strings are checked as the options are (fieldrule.c);
+ * the controller runs this on what peers send. Test: check_test.c. */
 #include "spec/check.h"
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
-/* Tests of check.c and fieldrule.c: what the controller refuses even when a client let it through. */
+/* Tests of check.c and fieldrule.c: what the controller refuses even when a client let it through.
+ */
 #include "spec/check.h"
 
 #include <setjmp.h>
@@ -49,7 +50,8 @@ static void test_texts(void **state)
     spec.workdir = NULL;
     expect("working directory: '' is not an absolute path");
     spec.stderr_path = (char *)"%";
-    expect("error file: '%': % is not known (%j %A %a %b %J %r %n %t with a width up to 10, %s %u %x %N %%)");
+    expect("error file: '%': % is not known (%j %A %a %b %J %r %n %t with a width up to 10, %s %u "
+           "%x %N %%)");
     settings.isolation = (char *)"../x";
     expect("isolation: '../x' is not a name (1 to 64 letters, digits or ._@+-)");
 }
@@ -189,7 +191,8 @@ static void test_count(void **state)
     (void)state;
     assert_int_equal(cw_field_count("18446744073709551615", 0, UINT64_MAX, &v, NULL), 0);
     assert_true(v == UINT64_MAX);
-    static const char *const bad[] = {"", " 1", "1 ", "+1", "0x1", "18446744073709551616", "99999999999999999999999"};
+    static const char *const bad[] = {
+        "", " 1", "1 ", "+1", "0x1", "18446744073709551616", "99999999999999999999999"};
     for (size_t i = 0; i < CW_ARRAY_LEN(bad); i++)
         assert_int_equal(cw_field_count(bad[i], 0, UINT64_MAX, &v, NULL), -EINVAL);
 }

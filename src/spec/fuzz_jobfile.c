@@ -1,5 +1,5 @@
-/* Fuzzes job files: parse, complete, check. What is accepted must pass the controller's own check and survive
- * packing. Also the splitter alone: its columns lie inside the line. */
+/* Fuzzes job files: parse, complete, check. What is accepted must pass the controller's own check
+ * and survive packing. Also the splitter alone: its columns lie inside the line. */
 #include "spec/jobfile.h"
 
 #include <stdlib.h>
@@ -25,7 +25,8 @@ static void parse(const void *text, size_t n, bool shell)
         if (cw_check_spec(r.spec, r.payload, &err) != 0)
             abort();
         cw_walk_pack(&r.spec->base, &packed);
-        int rc = cw_walk_unpack(&cw__job_spec__descriptor, packed.data, packed.len, a, &again, &err);
+        int rc =
+            cw_walk_unpack(&cw__job_spec__descriptor, packed.data, packed.len, a, &again, &err);
         if (rc != 0)
             abort();
     }

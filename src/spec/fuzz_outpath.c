@@ -1,5 +1,5 @@
-/* Fuzzes output patterns: what the check accepts also expands, to an absolute path of at most 4095 bytes, or is
- * too long. */
+/* Fuzzes output patterns: what the check accepts also expands, to an absolute path of at most 4095
+ * bytes, or is too long. */
 #include "spec/outpath.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Fuzzes job selectors, lists of them and dependency lists. An accepted selector is sane; an accepted plain one
- * prints back to a form that parses to the same. */
+/* Fuzzes job selectors, lists of them and dependency lists. An accepted selector is sane; an
+ * accepted plain one prints back to a form that parses to the same. */
 #include "spec/selector.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* The environment of a task (contract: jobenv.h). A variable is one line here, with its Slurm twin beside
- * it. A batch job is one task on one node, so ranks and node numbers are 0. Test: jobenv_test.c. */
+/* The environment of a task (contract: jobenv.h). A variable is one line here, with its Slurm twin
+ * beside it. A batch job is one task on one node, so ranks and node numbers are 0. Test:
+ * jobenv_test.c. */
 #include "spec/jobenv.h"
 
 #include <inttypes.h>

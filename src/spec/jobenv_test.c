@@ -20,9 +20,10 @@ static Cw__Grant grant;
 static Cw__TaskStart start;
 static struct cw_jobenv_node node;
 static struct cw_strv env;
-static char *user_env[] = {(char *)"PATH=/my/bin", (char *)"CRUN_JOB_ID=666", (char *)"CRUN_CONF=/c",
-                           (char *)"SLURM_JOB_ID=777", (char *)"CRUN_SUBMIT_DIR=/from", (char *)"FOO=",
-                           (char *)"PWD=/old"};
+static char *user_env[] = {
+    (char *)"PATH=/my/bin",     (char *)"CRUN_JOB_ID=666",       (char *)"CRUN_CONF=/c",
+    (char *)"SLURM_JOB_ID=777", (char *)"CRUN_SUBMIT_DIR=/from", (char *)"FOO=",
+    (char *)"PWD=/old"};
 
 static int setup(void **state)
 {
@@ -55,7 +56,8 @@ static int setup(void **state)
     start.grant = &grant;
     start.job_id = 15;
     start.partition = (char *)"main";
-    node = (struct cw_jobenv_node){.name = "n1", .home = "/home/al", .user = "al", .shell = "/bin/sh"};
+    node =
+        (struct cw_jobenv_node){.name = "n1", .home = "/home/al", .user = "al", .shell = "/bin/sh"};
     memset(&env, 0, sizeof env);
     return 0;
 }
@@ -89,39 +91,70 @@ static void expect(const char *name, const char *want)
 
 static void test_plain(void **state)
 {
-    static const struct { const char *name, *want; } rows[] = {
-        {"CRUN_JOB_ID", "15"}, {"CRUN_JOB_NAME", "name"}, {"CRUN_ATTEMPT", "2"}, {"CRUN_RESTART_COUNT", "1"},
-        {"CRUN_PARTITION", "main"}, {"CRUN_USER", "al"}, {"CRUN_SUBMIT_DIR", "/from"}, {"CRUN_NODELIST", "n1"},
-        {"CRUN_NNODES", "1"}, {"CRUN_NODEID", "0"}, {"CRUN_NODENAME", "n1"}, {"CRUN_NTASKS", "2"},
-        {"CRUN_PROCID", "0"}, {"CRUN_LOCALID", "0"}, {"CRUN_CPUS_ON_NODE", "12"}, {"CRUN_CPUS_PER_TASK", "3"},
-        {"CRUN_CPUSET", "0-5,8-13"}, {"CRUN_MEM_BYTES", "3145728"}, {"CRUN_GPUS", "0"}, {"CRUN_CONF", "/c"},
-        {"PATH", "/my/bin"}, {"FOO", ""}, {"HOME", "/home/al"}, {"USER", "al"}, {"LOGNAME", "al"},
-        {"SHELL", "/bin/sh"}, {"PWD", "/w"}, {"SLURM_JOB_ID", "777"},
+    static const struct {
+        const char *name, *want;
+    } rows[] = {
+        {"CRUN_JOB_ID", "15"},
+        {"CRUN_JOB_NAME", "name"},
+        {"CRUN_ATTEMPT", "2"},
+        {"CRUN_RESTART_COUNT", "1"},
+        {"CRUN_PARTITION", "main"},
+        {"CRUN_USER", "al"},
+        {"CRUN_SUBMIT_DIR", "/from"},
+        {"CRUN_NODELIST", "n1"},
+        {"CRUN_NNODES", "1"},
+        {"CRUN_NODEID", "0"},
+        {"CRUN_NODENAME", "n1"},
+        {"CRUN_NTASKS", "2"},
+        {"CRUN_PROCID", "0"},
+        {"CRUN_LOCALID", "0"},
+        {"CRUN_CPUS_ON_NODE", "12"},
+        {"CRUN_CPUS_PER_TASK", "3"},
+        {"CRUN_CPUSET", "0-5,8-13"},
+        {"CRUN_MEM_BYTES", "3145728"},
+        {"CRUN_GPUS", "0"},
+        {"CRUN_CONF", "/c"},
+        {"PATH", "/my/bin"},
+        {"FOO", ""},
+        {"HOME", "/home/al"},
+        {"USER", "al"},
+        {"LOGNAME", "al"},
+        {"SHELL", "/bin/sh"},
+        {"PWD", "/w"},
+        {"SLURM_JOB_ID", "777"},
     };
     (void)state;
     cw_jobenv_build(&start, &node, &env);
     for (size_t i = 0; i < CW_ARRAY_LEN(rows); i++)
         expect(rows[i].name, rows[i].want);
-    static const char *const absent[] = {"CRUN_ACCOUNT", "CRUN_CLUSTER", "TMPDIR", "CRUN_TMPDIR", "CRUN_ARRAY_JOB_ID",
-                                         "CRUN_START_TIME", "CRUN_JOB_GPUS", "SLURM_NTASKS", "SLURMD_NODENAME"};
+    static const char *const absent[] = {"CRUN_ACCOUNT",  "CRUN_CLUSTER",      "TMPDIR",
+                                         "CRUN_TMPDIR",   "CRUN_ARRAY_JOB_ID", "CRUN_START_TIME",
+                                         "CRUN_JOB_GPUS", "SLURM_NTASKS",      "SLURMD_NODENAME"};
     for (size_t i = 0; i < CW_ARRAY_LEN(absent); i++)
         assert_null(value(absent[i]));
 }
 
 static void test_slurm(void **state)
 {
-    static const struct { const char *name, *want; } rows[] = {
-        {"SLURM_JOB_ID", "15"}, {"SLURM_JOBID", "15"}, {"SLURM_JOB_NODELIST", "n1"}, {"SLURM_NODELIST", "n1"},
-        {"SLURM_NPROCS", "2"}, {"SLURM_TASKS_PER_NODE", "2"}, {"SLURM_MEM_PER_NODE", "3"},
-        {"SLURM_CPUS_ON_NODE", "12"}, {"SLURMD_NODENAME", "n1"}, {"SLURM_JOB_UID", "0"}, {"SLURM_RESTART_COUNT", "1"},
-        {"SLURM_ARRAY_TASK_ID", "4"}, {"SLURM_ARRAY_JOB_ID", "12"}, {"SLURM_ARRAY_TASK_COUNT", "3"},
-        {"SLURM_ARRAY_TASK_MIN", "2"}, {"SLURM_ARRAY_TASK_MAX", "6"}, {"SLURM_ARRAY_TASK_STEP", "2"},
-        {"CRUN_ARRAY_TASK_ID", "4"}, {"CRUN_ARRAY_COUNT", "3"}, {"SLURM_JOB_START_TIME", "1000"},
+    static const struct {
+        const char *name, *want;
+    } rows[] = {
+        {"SLURM_JOB_ID", "15"},         {"SLURM_JOBID", "15"},
+        {"SLURM_JOB_NODELIST", "n1"},   {"SLURM_NODELIST", "n1"},
+        {"SLURM_NPROCS", "2"},          {"SLURM_TASKS_PER_NODE", "2"},
+        {"SLURM_MEM_PER_NODE", "3"},    {"SLURM_CPUS_ON_NODE", "12"},
+        {"SLURMD_NODENAME", "n1"},      {"SLURM_JOB_UID", "0"},
+        {"SLURM_RESTART_COUNT", "1"},   {"SLURM_ARRAY_TASK_ID", "4"},
+        {"SLURM_ARRAY_JOB_ID", "12"},   {"SLURM_ARRAY_TASK_COUNT", "3"},
+        {"SLURM_ARRAY_TASK_MIN", "2"},  {"SLURM_ARRAY_TASK_MAX", "6"},
+        {"SLURM_ARRAY_TASK_STEP", "2"}, {"CRUN_ARRAY_TASK_ID", "4"},
+        {"CRUN_ARRAY_COUNT", "3"},      {"SLURM_JOB_START_TIME", "1000"},
         {"SLURM_JOB_END_TIME", "1060"}, {"SLURM_JOB_PARTITION", "main"},
     };
     (void)state;
     spec.has_slurm_env = spec.slurm_env = 1;
-    start.has_index = start.has_array_count = start.has_array_min = start.has_array_max = start.has_array_step = 1;
+    start.has_index = start.has_array_count = start.has_array_min = start.has_array_max =
+        start.has_array_step = 1;
     start.job_id = 12;
     start.index = 4;
     start.array_count = 3;
@@ -167,7 +200,10 @@ static void test_empty_env(void **state)
     assert_null(value("CRUN_USER"));
 }
 
-#define TEST(f, name) {name, f, setup, teardown, NULL}
+#define TEST(f, name)                                                                              \
+    {                                                                                              \
+        name, f, setup, teardown, NULL                                                             \
+    }
 int main(void)
 {
     const struct CMUnitTest tests[] = {

@@ -36,9 +36,10 @@ static int parse(const char *text)
 
 static void test_directives(void **state)
 {
-    static const char text[] = "#!/bin/sh\n#CRUN -n 2 --mem=4G # two tasks\n\n# a comment\n  # another\n"
-                               "#SBATCH\t--time 1:00:00 -J 'a b'\n##CRUN --frob\n# CRUN --frob\n#CRUNCH -x\n#CRUN\n"
-                               "#CRUN --comment=\"it's \\\"ok\\\"\" -o out\\ file\ntrue\n";
+    static const char text[] =
+        "#!/bin/sh\n#CRUN -n 2 --mem=4G # two tasks\n\n# a comment\n  # another\n"
+        "#SBATCH\t--time 1:00:00 -J 'a b'\n##CRUN --frob\n# CRUN --frob\n#CRUNCH -x\n#CRUN\n"
+        "#CRUN --comment=\"it's \\\"ok\\\"\" -o out\\ file\ntrue\n";
     (void)state;
     if (parse(text) != 0)
         fail_msg("%s", err.text);
@@ -71,21 +72,29 @@ static void test_slurm_env(void **state)
 
 static void test_refusals(void **state)
 {
-    static const struct { const char *text, *refusal; } rows[] = {
-        {"", "dir/job.sh:1:1: the first line must be #! and an interpreter, as in #!/bin/sh (or give --shell=PATH)"},
-        {"echo\n", "dir/job.sh:1:1: the first line must be #! and an interpreter, as in #!/bin/sh (or give --shell=PATH)"},
-        {"#!/bin/sh\r\ntrue\r\n", "dir/job.sh:1:10: DOS line breaks (CRLF): convert the file to plain line feeds"},
+    static const struct {
+        const char *text, *refusal;
+    } rows[] = {
+        {"", "dir/job.sh:1:1: the first line must be #! and an interpreter, as in #!/bin/sh (or "
+             "give --shell=PATH)"},
+        {"echo\n", "dir/job.sh:1:1: the first line must be #! and an interpreter, as in #!/bin/sh "
+                   "(or give --shell=PATH)"},
+        {"#!/bin/sh\r\ntrue\r\n",
+         "dir/job.sh:1:10: DOS line breaks (CRLF): convert the file to plain line feeds"},
         {"#!/bin/sh\n#CRUN -n2\r\n", "dir/job.sh:2:10: DOS line break (CR) in a directive"},
         {"#!/bin/sh\n#CRUN --frobnicate\n", "dir/job.sh:2:7: unknown option --frobnicate"},
         {"#!/bin/sh\n\n#SBATCH -n 2 --exclusive\n",
-         "dir/job.sh:3:14: option --exclusive: not carried out: a whole node cannot be asked for yet; cores are never shared"},
+         "dir/job.sh:3:14: option --exclusive: not carried out: a whole node cannot be asked for "
+         "yet; cores are never shared"},
         {"#!/bin/sh\n#CRUN -n 2 4\n", "dir/job.sh:2:12: '4' is not an option"},
         {"#!/bin/sh\n#CRUN -n 2 -- x\n", "dir/job.sh:2:12: '--' is not an option"},
         {"#!/bin/sh\n#CRUN -n2 -J 'a b\n", "dir/job.sh:2:14: the quote does not end"},
         {"#!/bin/sh\n#CRUN -J a\\\n", "dir/job.sh:2:11: the quote does not end"},
         {"#!/bin/sh\n#CRUN --time\n", "dir/job.sh:2:7: option --time: needs a value"},
-        {"#!/bin/sh\n#CRUN --wrap=x\n", "dir/job.sh:2:7: option --wrap: is for the command line only"},
-        {"#!/bin/sh\n#CRUN   -n0\n", "dir/job.sh:2:9: option --ntasks: '0' is not a whole number from 1 to 65536"},
+        {"#!/bin/sh\n#CRUN --wrap=x\n",
+         "dir/job.sh:2:7: option --wrap: is for the command line only"},
+        {"#!/bin/sh\n#CRUN   -n0\n",
+         "dir/job.sh:2:9: option --ntasks: '0' is not a whole number from 1 to 65536"},
     };
     (void)state;
     for (size_t i = 0; i < CW_ARRAY_LEN(rows); i++) {
@@ -123,7 +132,9 @@ static void test_warnings(void **state)
         "dir/job.sh:6: directive ignored: it comes after the first command (line 5)",
     };
     (void)state;
-    assert_int_equal(parse("#!/bin/sh\n#CRUN--time=5\n#CRUN -J x-$USER\n#CRUN --mail-type=END\ntrue\n#SBATCH -n 9\n"), 0);
+    assert_int_equal(parse("#!/bin/sh\n#CRUN--time=5\n#CRUN -J x-$USER\n#CRUN "
+                           "--mail-type=END\ntrue\n#SBATCH -n 9\n"),
+                     0);
     assert_int_equal(req.warnings.n, CW_ARRAY_LEN(want));
     for (size_t i = 0; i < CW_ARRAY_LEN(want); i++)
         assert_string_equal(req.warnings.v[i], want[i]);
@@ -149,7 +160,8 @@ static void test_shell(void **state)
     req.shell = "/bin/bash";
     assert_int_equal(parse("echo hi\n"), 0);
     assert_int_equal(req.payload->script.len, strlen("#!/bin/bash\necho hi\n"));
-    assert_memory_equal(req.payload->script.data, "#!/bin/bash\necho hi\n", req.payload->script.len);
+    assert_memory_equal(req.payload->script.data, "#!/bin/bash\necho hi\n",
+                        req.payload->script.len);
     assert_int_equal(parse("#!/bin/sh\n"), 0);
     assert_int_equal(req.payload->script.len, strlen("#!/bin/sh\n"));
 }
@@ -182,17 +194,28 @@ static void test_no_last_newline(void **state)
 /* words joined by |, each as COL:WORD */
 static void test_split(void **state)
 {
-    static const struct { const char *line, *want; } rows[] = {
-        {"", ""}, {"  \t ", ""}, {"# x", ""}, {"a b", "1:a|3:b|"}, {" a#b #c", "2:a#b|"},
-        {"'a b'\"c d\"e", "1:a bc de|"}, {"'' x", "1:|4:x|"}, {"a\\ b \\#c", "1:a b|6:#c|"},
-        {"\"\\$x \\q \\\\\"", "1:$x \\q \\|"}, {"'\\'", "1:\\|"}, {"'#' \"#\"", "1:#|5:#|"},
+    static const struct {
+        const char *line, *want;
+    } rows[] = {
+        {"", ""},
+        {"  \t ", ""},
+        {"# x", ""},
+        {"a b", "1:a|3:b|"},
+        {" a#b #c", "2:a#b|"},
+        {"'a b'\"c d\"e", "1:a bc de|"},
+        {"'' x", "1:|4:x|"},
+        {"a\\ b \\#c", "1:a b|6:#c|"},
+        {"\"\\$x \\q \\\\\"", "1:$x \\q \\|"},
+        {"'\\'", "1:\\|"},
+        {"'#' \"#\"", "1:#|5:#|"},
     };
     (void)state;
     for (size_t i = 0; i < CW_ARRAY_LEN(rows); i++) {
         cw_autostrv struct cw_strv words = {0};
         cw_autobuf struct cw_buf got = {0};
         cw_autofree size_t *cols = NULL;
-        assert_int_equal(cw_jobfile_split(rows[i].line, strlen(rows[i].line), &words, &cols, NULL), 0);
+        assert_int_equal(cw_jobfile_split(rows[i].line, strlen(rows[i].line), &words, &cols, NULL),
+                         0);
         for (size_t k = 0; k < words.n; k++)
             cw_buf_addf(&got, "%zu:%s|", cols[k], words.v[k]);
         assert_string_equal(cw_buf_str(&got), rows[i].want);
@@ -209,7 +232,10 @@ static void test_split_refused(void **state)
     assert_null(cols);
 }
 
-#define TEST(f, name) {name, f, setup, teardown, NULL}
+#define TEST(f, name)                                                                              \
+    {                                                                                              \
+        name, f, setup, teardown, NULL                                                             \
+    }
 int main(void)
 {
     const struct CMUnitTest tests[] = {

@@ -1,5 +1,5 @@
-/* Tests of options.c and optvalue.c: the table itself, each option's value, and doc/slurm-compat.md.
- * `options_test --table` prints the rows of that page. */
+/* Tests of options.c and optvalue.c: the table itself, each option's value, and
+ * doc/slurm-compat.md. `options_test --table` prints the rows of that page. */
 #include "spec/options.h"
 
 #include <setjmp.h>
@@ -18,62 +18,115 @@ struct row {
 };
 
 static const struct row accepted[] = {
-    {"n", "4", NULL}, {"ntasks", "65536", NULL}, {"c", "2", NULL}, {"mem", "4G", NULL}, {"mem", "1500", NULL},
-    {"mem-per-cpu", "1.5G", NULL}, {"t", "30", NULL}, {"time", "1-12:00:00", NULL}, {"time", "90s", NULL},
-    {"time", "unlimited", NULL}, {"time", "0:30", NULL}, {"J", "a b", NULL}, {"o", "out/%A_%4a.log", NULL},
-    {"o", "none", NULL}, {"e", "\\%q", NULL}, {"a", "0-9,20-30:2%4", NULL}, {"d", "afterok:1:2,afterany:3_*", NULL},
-    {"p", "main", NULL}, {"queue", "main", NULL}, {"A", "acct.1", NULL}, {"H", NULL, NULL}, {"G", "2", NULL},
-    {"G", "a100:2", NULL}, {"gpus", "a100", NULL}, {"gres", "gpu:a100:2", NULL}, {"gres", "gpu:1", NULL},
-    {"gres", "gpu", NULL}, {"gres", "none", NULL}, {"isolation", "cgroup", NULL}, {"volume", "/data:/mnt:ro", NULL},
-    {"vol", "scratch:/mnt", NULL}, {"requeue", NULL, NULL}, {"no-requeue", NULL, NULL}, {"comment", "x y", NULL},
-    {"label", "team/x=1", NULL}, {"kill-grace", "0", NULL}, {"N", "1", NULL}, {"nodes", "1-1", NULL},
-    {"env", "K=V=W", NULL}, {"export", "ALL,K='a,b'", NULL}, {"open-mode", "truncate", NULL},
-    {"kill-on-invalid-dep", "yes", NULL}, {"ntasks-per-node", "2", NULL}, {"mail-type", "ALL", NULL},
-    {"nice", NULL, NULL}, {"nice", "10", NULL}, {"shell", "/bin/sh", NULL}, {"directive-prefix", "#PBS", NULL},
+    {"n", "4", NULL},
+    {"ntasks", "65536", NULL},
+    {"c", "2", NULL},
+    {"mem", "4G", NULL},
+    {"mem", "1500", NULL},
+    {"mem-per-cpu", "1.5G", NULL},
+    {"t", "30", NULL},
+    {"time", "1-12:00:00", NULL},
+    {"time", "90s", NULL},
+    {"time", "unlimited", NULL},
+    {"time", "0:30", NULL},
+    {"J", "a b", NULL},
+    {"o", "out/%A_%4a.log", NULL},
+    {"o", "none", NULL},
+    {"e", "\\%q", NULL},
+    {"a", "0-9,20-30:2%4", NULL},
+    {"d", "afterok:1:2,afterany:3_*", NULL},
+    {"p", "main", NULL},
+    {"queue", "main", NULL},
+    {"A", "acct.1", NULL},
+    {"H", NULL, NULL},
+    {"G", "2", NULL},
+    {"G", "a100:2", NULL},
+    {"gpus", "a100", NULL},
+    {"gres", "gpu:a100:2", NULL},
+    {"gres", "gpu:1", NULL},
+    {"gres", "gpu", NULL},
+    {"gres", "none", NULL},
+    {"isolation", "cgroup", NULL},
+    {"volume", "/data:/mnt:ro", NULL},
+    {"vol", "scratch:/mnt", NULL},
+    {"requeue", NULL, NULL},
+    {"no-requeue", NULL, NULL},
+    {"comment", "x y", NULL},
+    {"label", "team/x=1", NULL},
+    {"kill-grace", "0", NULL},
+    {"N", "1", NULL},
+    {"nodes", "1-1", NULL},
+    {"env", "K=V=W", NULL},
+    {"export", "ALL,K='a,b'", NULL},
+    {"open-mode", "truncate", NULL},
+    {"kill-on-invalid-dep", "yes", NULL},
+    {"ntasks-per-node", "2", NULL},
+    {"mail-type", "ALL", NULL},
+    {"nice", NULL, NULL},
+    {"nice", "10", NULL},
+    {"shell", "/bin/sh", NULL},
+    {"directive-prefix", "#PBS", NULL},
 };
 
 static const struct row refused[] = {
     {"n", "0", "option --ntasks: '0' is not a whole number from 1 to 65536"},
     {"n", "4x", "option --ntasks: '4x' is not a whole number from 1 to 65536"},
     {"n", "-1", "option --ntasks: '-1' is not a whole number from 1 to 65536"},
-    {"n", "99999999999999999999999", "option --ntasks: '99999999999999999999999' is not a whole number from 1 to 65536"},
+    {"n", "99999999999999999999999",
+     "option --ntasks: '99999999999999999999999' is not a whole number from 1 to 65536"},
     {"G", NULL, "option --gpus: needs a value: [TYPE:]N"},
     {"n", NULL, "option --ntasks: needs a value: N"},
     {"H", "x", "option --hold: takes no value, 'x' was given"},
-    {"mem", "0", "option --mem: '0' would mean all memory of a node, which cannot be asked for yet; say how much, as in 4G"},
+    {"mem", "0",
+     "option --mem: '0' would mean all memory of a node, which cannot be asked for yet; say how "
+     "much, as in 4G"},
     {"J", "", "option --job-name: must not be empty"},
     {"J", "a\nb", "option --job-name: 'a?b' has a control character"},
     {"p", "a,b", "option --partition: 'a,b' is a list, one name is allowed"},
     {"p", "a b", "option --partition: 'a b' is not a name (1 to 64 letters, digits or ._@+-)"},
-    {"o", "%q.out", "option --output: '%q.out': %q is not known (%j %A %a %b %J %r %n %t with a width up to 10, %s %u %x %N %%)"},
+    {"o", "%q.out",
+     "option --output: '%q.out': %q is not known (%j %A %a %b %J %r %n %t with a width up to 10, "
+     "%s %u %x %N %%)"},
     {"o", "-", "option --output: '-' is no file: none discards the output"},
-    {"a", "1%0", "option --array: elements at once: '0' is not a whole number from 1 to 2147483647"},
-    {"d", "after:12", "option --dependency: after is not carried out: use afterok, afterany or afternotok"},
-    {"d", "singleton", "option --dependency: singleton is not carried out: use afterany with the job's id"},
+    {"a", "1%0",
+     "option --array: elements at once: '0' is not a whole number from 1 to 2147483647"},
+    {"d", "after:12",
+     "option --dependency: after is not carried out: use afterok, afterany or afternotok"},
+    {"d", "singleton",
+     "option --dependency: singleton is not carried out: use afterany with the job's id"},
     {"d", "afterok:77_", "option --dependency: job '77_': an array index is missing behind _"},
     {"G", "a100:x", "option --gpus: 'x' is not a whole number from 0 to 1024"},
     {"gres", "license:2", "option --gres: 'license:2': only gpu:N or gpu:TYPE:N is known"},
-    {"gres", "gpu:1,lustre:1", "option --gres: 'gpu:1,lustre:1': only gpu:N or gpu:TYPE:N is known"},
+    {"gres", "gpu:1,lustre:1",
+     "option --gres: 'gpu:1,lustre:1': only gpu:N or gpu:TYPE:N is known"},
     {"N", "2", "option --nodes: '2': only 1 is allowed, a job runs on one node"},
     {"volume", "/data", "option --volume: '/data' is not SRC:DST or SRC:DST:ro"},
     {"volume", "/data:/x:rx", "option --volume: '/data:/x:rx' ends neither in :ro nor in :rw"},
     {"volume", "/data:x", "option --volume: 'x' is not an absolute path below /"},
     {"volume", "/data:/a/../b", "option --volume: '/a/../b' has a . or .. in it"},
     {"env", "K", "option --env: 'K' has no '=', NAME=VALUE is expected"},
-    {"env", "1K=v", "option --env: '1K' is not a variable's name (letters, digits and _, no digit first)"},
-    {"label", "a b=1", "option --label: 'a b' is not a label's key (1 to 63 letters, digits or ._/-)"},
+    {"env", "1K=v",
+     "option --env: '1K' is not a variable's name (letters, digits and _, no digit first)"},
+    {"label", "a b=1",
+     "option --label: 'a b' is not a label's key (1 to 63 letters, digits or ._/-)"},
     {"export", "", "option --export: is empty: ALL, NONE or a list is expected"},
     {"open-mode", "attempt", "option --open-mode: 'attempt' is neither append nor truncate"},
-    {"kill-on-invalid-dep", "no", "option --kill-on-invalid-dep: 'no': a job whose dependency can never be met always ends"},
-    {"exclusive", NULL, "option --exclusive: not carried out: a whole node cannot be asked for yet; cores are never shared"},
-    {"signal", "USR1@60", "option --signal: not carried out: an early signal cannot be asked for yet; TERM comes at the time limit, KILL after --kill-grace"},
+    {"kill-on-invalid-dep", "no",
+     "option --kill-on-invalid-dep: 'no': a job whose dependency can never be met always ends"},
+    {"exclusive", NULL,
+     "option --exclusive: not carried out: a whole node cannot be asked for yet; cores are never "
+     "shared"},
+    {"signal", "USR1@60",
+     "option --signal: not carried out: an early signal cannot be asked for yet; TERM comes at the "
+     "time limit, KILL after --kill-grace"},
     {"b", "now+1hour", "option --begin: not carried out: a start time cannot be asked for yet"},
     {"tim", "1", "unknown option --tim (--time?)"},
     {"frobnicate", "1", "unknown option --frobnicate"},
     {"cpu-per-task", "1", "unknown option --cpu-per-task (--cpus-per-task?)"},
     {"y", NULL, "unknown option -y"},
     {"shell", "sh", "option --shell: 'sh' is not an absolute path"},
-    {"directive-prefix", "PBS", "option --directive-prefix: 'PBS' does not begin with # or holds a blank"},
+    {"directive-prefix", "PBS",
+     "option --directive-prefix: 'PBS' does not begin with # or holds a blank"},
 };
 
 static void test_accepted(void **state)
@@ -84,7 +137,8 @@ static void test_accepted(void **state)
         struct cw_request r;
         struct cw_error err = {0};
         cw_request_init(&r, a);
-        int rc = cw_request_set(&r, accepted[i].name, accepted[i].value, CW_ORIGIN_COMMAND, NULL, &err);
+        int rc =
+            cw_request_set(&r, accepted[i].name, accepted[i].value, CW_ORIGIN_COMMAND, NULL, &err);
         if (rc != 0)
             fail_msg("--%s %s: %s", accepted[i].name, accepted[i].value, err.text);
         cw_request_fini(&r);
@@ -100,7 +154,8 @@ static void test_refused(void **state)
         struct cw_request r;
         struct cw_error err = {0};
         cw_request_init(&r, a);
-        int rc = cw_request_set(&r, refused[i].name, refused[i].value, CW_ORIGIN_COMMAND, NULL, &err);
+        int rc =
+            cw_request_set(&r, refused[i].name, refused[i].value, CW_ORIGIN_COMMAND, NULL, &err);
         assert_string_equal(err.text, refused[i].refusal);
         assert_true(rc < 0 && rc == err.code);
         cw_request_fini(&r);
@@ -128,7 +183,8 @@ static void test_help(void **state)
     cw_autobuf struct cw_buf b = {0};
     (void)state;
     cw_options_help(&b);
-    assert_non_null(strstr(b.data, "  -n, --ntasks=N                  number of tasks (default 1)\n"));
+    assert_non_null(
+        strstr(b.data, "  -n, --ntasks=N                  number of tasks (default 1)\n"));
     assert_null(strstr(b.data, "--mail-type"));
 }
 
@@ -141,7 +197,8 @@ static void test_ignored_once(void **state)
     for (int i = 0; i < 2; i++)
         assert_int_equal(cw_request_set(&r, "mail-user", "me", CW_ORIGIN_COMMAND, NULL, NULL), 0);
     assert_int_equal(r.warnings.n, 1);
-    assert_string_equal(r.warnings.v[0], "option --mail-user is ignored: no mail is sent; use crun-wait");
+    assert_string_equal(r.warnings.v[0],
+                        "option --mail-user is ignored: no mail is sent; use crun-wait");
     cw_request_fini(&r);
     cw_arena_destroy(a);
 }
@@ -182,7 +239,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         {"good values are accepted", test_accepted, NULL, NULL, NULL},
         {"bad values are refused with their sentence", test_refused, NULL, NULL, NULL},
-        {"each name and letter is in the table once, with a way to carry it out or a reason", test_table, NULL, NULL, NULL},
+        {"each name and letter is in the table once, with a way to carry it out or a reason",
+         test_table, NULL, NULL, NULL},
         {"--help shows what is carried out and nothing else", test_help, NULL, NULL, NULL},
         {"an ignored option warns once", test_ignored_once, NULL, NULL, NULL},
         {"doc/slurm-compat.md ends with exactly the rows of the table", test_doc, NULL, NULL, NULL},

@@ -1,5 +1,5 @@
-/* The repeatable options --env, --label and --volume: checked when given, merged by key, put into the request
- * at the end. Test: request_test.c. */
+/* The repeatable options --env, --label and --volume: checked when given, merged by key, put into
+ * the request at the end. Test: request_test.c. */
 #include <string.h>
 
 #include "spec/fieldrule.h"

@@ -1,6 +1,7 @@
-/* What each option does with its value: parse, check, set one field of the spec or one wish. No place and no
- * option name in the messages: request.c puts them in front. List options are only checked here and put
- * into the spec at the end, when all sources are merged. Test: options_test.c. */
+/* What each option does with its value: parse, check, set one field of the spec or one wish. No
+ * place and no option name in the messages: request.c puts them in front. List options are only
+ * checked here and put into the spec at the end, when all sources are merged. Test: options_test.c.
+ */
 #include <string.h>
 #include <strings.h>
 

@@ -1,6 +1,6 @@
-/* Options as words: of a command line, of a directive, and of environment variables. Exact long names only
- * (an abbreviation would eat a job's own argument one day), and options stop at the first operand.
- * Test: request_test.c. */
+/* Options as words: of a command line, of a directive, and of environment variables. Exact long
+ * names only (an abbreviation would eat a job's own argument one day), and options stop at the
+ * first operand. Test: request_test.c. */
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>

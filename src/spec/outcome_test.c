@@ -13,7 +13,12 @@
 
 static void test_causes(void **state)
 {
-    static const struct { Cw__Cause cause; int code, sig; Cw__State state; int exit_status; } rows[] = {
+    static const struct {
+        Cw__Cause cause;
+        int code, sig;
+        Cw__State state;
+        int exit_status;
+    } rows[] = {
         {CW__CAUSE__CAUSE_EXIT, 0, NONE, CW__STATE__COMPLETED, 0},
         {CW__CAUSE__CAUSE_EXIT, 3, NONE, CW__STATE__FAILED, 3},
         {CW__CAUSE__CAUSE_EXIT, 255, NONE, CW__STATE__FAILED, 255},
@@ -49,10 +54,15 @@ static void test_causes(void **state)
 
 static void test_never_ran(void **state)
 {
-    static const struct { Cw__State state; int exit_status; } rows[] = {
-        {CW__STATE__PENDING, -1}, {CW__STATE__RUNNING, -1}, {CW__STATE__COMPLETED, 0}, {CW__STATE__FAILED, 1},
-        {CW__STATE__CANCELLED, 241}, {CW__STATE__NODE_FAIL, 245}, {CW__STATE__LAUNCH_FAILED, 246},
-        {CW__STATE__TIMEOUT, 124}, {CW__STATE__OUT_OF_MEMORY, 253}, {(Cw__State)99, -1},
+    static const struct {
+        Cw__State state;
+        int exit_status;
+    } rows[] = {
+        {CW__STATE__PENDING, -1},        {CW__STATE__RUNNING, -1},
+        {CW__STATE__COMPLETED, 0},       {CW__STATE__FAILED, 1},
+        {CW__STATE__CANCELLED, 241},     {CW__STATE__NODE_FAIL, 245},
+        {CW__STATE__LAUNCH_FAILED, 246}, {CW__STATE__TIMEOUT, 124},
+        {CW__STATE__OUT_OF_MEMORY, 253}, {(Cw__State)99, -1},
     };
     Cw__AttemptRecord a = CW__ATTEMPT_RECORD__INIT;
     (void)state;
@@ -96,7 +106,8 @@ static void test_cause_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        {"state and exit status follow from the cause, not from the exit code", test_causes, NULL, NULL, NULL},
+        {"state and exit status follow from the cause, not from the exit code", test_causes, NULL,
+         NULL, NULL},
         {"a job that never ran has the exit status of its state", test_never_ran, NULL, NULL, NULL},
         {"every state has a name and letters that parse back", test_names, NULL, NULL, NULL},
         {"every cause has a name", test_cause_names, NULL, NULL, NULL},

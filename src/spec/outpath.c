@@ -14,18 +14,54 @@
 typedef uint64_t number_fn(const struct cw_outpath_vars *v);
 typedef const char *text_fn(const struct cw_outpath_vars *v);
 
-static uint64_t get_id(const struct cw_outpath_vars *v) { return v->id; }
-static uint64_t get_array(const struct cw_outpath_vars *v) { return v->array_id != 0 ? v->array_id : v->id; }
-static uint64_t get_index(const struct cw_outpath_vars *v) { return v->array_id != 0 ? v->index : 0; }
-static uint64_t get_index_mod(const struct cw_outpath_vars *v) { return get_index(v) % 10; }
-static uint64_t get_attempt(const struct cw_outpath_vars *v) { return v->attempt; }
-static uint64_t get_zero(const struct cw_outpath_vars *v) { (void)v; return 0; }
-static const char *get_user(const struct cw_outpath_vars *v) { return v->user; }
-static const char *get_name(const struct cw_outpath_vars *v) { return v->name; }
-static const char *get_host(const struct cw_outpath_vars *v) { return v->host; }
-static const char *get_step(const struct cw_outpath_vars *v) { (void)v; return "batch"; }
+static uint64_t get_id(const struct cw_outpath_vars *v)
+{
+    return v->id;
+}
+static uint64_t get_array(const struct cw_outpath_vars *v)
+{
+    return v->array_id != 0 ? v->array_id : v->id;
+}
+static uint64_t get_index(const struct cw_outpath_vars *v)
+{
+    return v->array_id != 0 ? v->index : 0;
+}
+static uint64_t get_index_mod(const struct cw_outpath_vars *v)
+{
+    return get_index(v) % 10;
+}
+static uint64_t get_attempt(const struct cw_outpath_vars *v)
+{
+    return v->attempt;
+}
+static uint64_t get_zero(const struct cw_outpath_vars *v)
+{
+    (void)v;
+    return 0;
+}
+static const char *get_user(const struct cw_outpath_vars *v)
+{
+    return v->user;
+}
+static const char *get_name(const struct cw_outpath_vars *v)
+{
+    return v->name;
+}
+static const char *get_host(const struct cw_outpath_vars *v)
+{
+    return v->host;
+}
+static const char *get_step(const struct cw_outpath_vars *v)
+{
+    (void)v;
+    return "batch";
+}
 
-static const struct letter { char c; number_fn *number; text_fn *text; } letters[] = {
+static const struct letter {
+    char c;
+    number_fn *number;
+    text_fn *text;
+} letters[] = {
     {'j', get_id, NULL},        {'A', get_array, NULL}, {'a', get_index, NULL},
     {'b', get_index_mod, NULL}, {'J', get_id, NULL},    {'r', get_attempt, NULL},
     {'n', get_zero, NULL},      {'t', get_zero, NULL},  {'s', NULL, get_step},
@@ -41,8 +77,8 @@ static const struct letter *find_letter(char c)
 }
 
 /* What stands at the percent sign *p: NULL for "%%". Moves *p behind it. */
-static int take_letter(const char **p, const char *pattern, int *ret_width, const struct letter **ret,
-                       struct cw_error *err)
+static int take_letter(const char **p, const char *pattern, int *ret_width,
+                       const struct letter **ret, struct cw_error *err)
 {
     const char *start = *p;
     int width = 0;
@@ -53,9 +89,11 @@ static int take_letter(const char **p, const char *pattern, int *ret_width, cons
         l = NULL;
     } else if (l == NULL || width > MAX_WIDTH || (width > 0 && l->number == NULL)) {
         size_t shown = (size_t)(*p - start) + (**p != '\0');
-        return cw_fail(err, -EINVAL, "'%s': %.*s is not known "
-                       "(%%j %%A %%a %%b %%J %%r %%n %%t with a width up to 10, %%s %%u %%x %%N %%%%)",
-                       pattern, (int)shown, start);
+        return cw_fail(
+            err, -EINVAL,
+            "'%s': %.*s is not known "
+            "(%%j %%A %%a %%b %%J %%r %%n %%t with a width up to 10, %%s %%u %%x %%N %%%%)",
+            pattern, (int)shown, start);
     }
     (*p)++;
     *ret_width = width;
@@ -140,7 +178,8 @@ int cw_outpath_expand(const char *pattern, const char *workdir, const struct cw_
         return cw_fail(err, -EINVAL, "'%s' names no file", pattern);
     size_t dir_len = out.data[0] == '/' ? 0 : strlen(workdir);
     if (dir_len + 1 + out.len > MAX_PATH)
-        return cw_fail(err, -ENAMETOOLONG, "'%s': the path is longer than %d bytes", pattern, MAX_PATH);
+        return cw_fail(err, -ENAMETOOLONG, "'%s': the path is longer than %d bytes", pattern,
+                       MAX_PATH);
     if (dir_len > 0) {
         cw_buf_add(ret, workdir, dir_len);
         if (workdir[dir_len - 1] != '/')

@@ -1,11 +1,11 @@
 #pragma once
 /* Output file patterns:
- *   %A id of the array (or the job)  %a array index  %b index modulo 10  %j job id, an element's own
- *   %J job id and step (a batch script has no step number: the id)  %s step ("batch")  %t rank (0)
- *   %n number of the node (0)  %N its short name  %u user  %x job name  %r attempt  %% a percent sign
- * Numbers take a width, zero padded: %4j (at most 10). A leading backslash goes and switches expansion off,
- * "none" means /dev/null. In parts that a user chose (%x, %u, %N) '/' becomes '_', and . and .. lose their
- * meaning. Pure. Test: outpath_test.c, fuzz_outpath.c. */
+ *   %A id of the array (or the job)  %a array index  %b index modulo 10  %j job id, an element's
+ * own %J job id and step (a batch script has no step number: the id)  %s step ("batch")  %t rank
+ * (0) %n number of the node (0)  %N its short name  %u user  %x job name  %r attempt  %% a percent
+ * sign Numbers take a width, zero padded: %4j (at most 10). A leading backslash goes and switches
+ * expansion off, "none" means /dev/null. In parts that a user chose (%x, %u, %N) '/' becomes '_',
+ * and . and .. lose their meaning. Pure. Test: outpath_test.c, fuzz_outpath.c. */
 #include <stdbool.h>
 #include <stdint.h>
 

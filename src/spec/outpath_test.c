@@ -14,7 +14,11 @@ static const struct cw_outpath_vars element = {15, 12, 23, 1, "al", "..", "n1"};
 
 static void test_expand(void **state)
 {
-    static const struct { const char *pattern; const struct cw_outpath_vars *v; const char *want; } rows[] = {
+    static const struct {
+        const char *pattern;
+        const struct cw_outpath_vars *v;
+        const char *want;
+    } rows[] = {
         {"crun-%j.out", &plain, "/w/crun-7.out"},
         {"%A_%a.%b", &plain, "/w/7_0.0"},
         {"%A_%a.%b.%j.%J", &element, "/w/12_23.3.15.15"},
@@ -48,17 +52,25 @@ static void test_root_workdir(void **state)
 
 static void test_refused(void **state)
 {
-    static const struct { const char *pattern, *refusal; } rows[] = {
+    static const struct {
+        const char *pattern, *refusal;
+    } rows[] = {
         {"", "must not be empty"},
         {"-", "'-' is no file: none discards the output"},
         {"\\", "nothing follows the backslash"},
         {"a\nb", "'a?b' has a control character"},
-        {"x%q", "'x%q': %q is not known (%j %A %a %b %J %r %n %t with a width up to 10, %s %u %x %N %%)"},
-        {"x%", "'x%': % is not known (%j %A %a %b %J %r %n %t with a width up to 10, %s %u %x %N %%)"},
-        {"%11j", "'%11j': %11j is not known (%j %A %a %b %J %r %n %t with a width up to 10, %s %u %x %N %%)"},
-        {"%4x", "'%4x': %4x is not known (%j %A %a %b %J %r %n %t with a width up to 10, %s %u %x %N %%)"},
-        {"%4%", "'%4%': %4% is not known (%j %A %a %b %J %r %n %t with a width up to 10, %s %u %x %N %%)"},
-        {"%{id}", "'%{id}': %{ is not known (%j %A %a %b %J %r %n %t with a width up to 10, %s %u %x %N %%)"},
+        {"x%q",
+         "'x%q': %q is not known (%j %A %a %b %J %r %n %t with a width up to 10, %s %u %x %N %%)"},
+        {"x%",
+         "'x%': % is not known (%j %A %a %b %J %r %n %t with a width up to 10, %s %u %x %N %%)"},
+        {"%11j", "'%11j': %11j is not known (%j %A %a %b %J %r %n %t with a width up to 10, %s %u "
+                 "%x %N %%)"},
+        {"%4x",
+         "'%4x': %4x is not known (%j %A %a %b %J %r %n %t with a width up to 10, %s %u %x %N %%)"},
+        {"%4%",
+         "'%4%': %4% is not known (%j %A %a %b %J %r %n %t with a width up to 10, %s %u %x %N %%)"},
+        {"%{id}", "'%{id}': %{ is not known (%j %A %a %b %J %r %n %t with a width up to 10, %s %u "
+                  "%x %N %%)"},
     };
     (void)state;
     for (size_t i = 0; i < CW_ARRAY_LEN(rows); i++) {

@@ -1,5 +1,6 @@
-/* A submit request being put together from its sources (contract: options.h). Owns precedence, origins and
- * completion; the values themselves are optvalue.c's, reading words optwords.c's. Test: request_test.c. */
+/* A submit request being put together from its sources (contract: options.h). Owns precedence,
+ * origins and completion; the values themselves are optvalue.c's, reading words optwords.c's. Test:
+ * request_test.c. */
 #include "spec/options.h"
 
 #include <stdarg.h>

@@ -1,7 +1,7 @@
-/* The environment that a job is submitted with: the submitter's by the --export rule, then --env. What
- * describes a surrounding job (CRUN_*, SLURM_*, SBATCH_*) is never inherited: a job submitted from inside
- * a job would silently take over its parent's shape. CRUN_CONF names the instance and stays.
- * Test: request_test.c. */
+/* The environment that a job is submitted with: the submitter's by the --export rule, then --env.
+ * What describes a surrounding job (CRUN_*, SLURM_*, SBATCH_*) is never inherited: a job submitted
+ * from inside a job would silently take over its parent's shape. CRUN_CONF names the instance and
+ * stays. Test: request_test.c. */
 #include <string.h>
 
 #include "base/table.h"

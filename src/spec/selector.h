@@ -1,6 +1,7 @@
 #pragma once
-/* Job selectors as people type them: "12", "12_3", "12_[0-3,7]", "12_*", "5-9", "12:2" (attempt); lists of
- * them are split at commas outside brackets. Pure. Test: selector_test.c, fuzz_selector.c. */
+/* Job selectors as people type them: "12", "12_3", "12_[0-3,7]", "12_*", "5-9", "12:2" (attempt);
+ * lists of them are split at commas outside brackets. Pure. Test: selector_test.c, fuzz_selector.c.
+ */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -25,7 +26,7 @@ void cw_selector_fini(struct cw_selector *s);
 int cw_selector_split(const char *text, struct cw_strv *ret, struct cw_error *err);
 /* "12" or "12_3": array_id 0 for a plain job. buf of 48 bytes. */
 char *cw_selector_format(uint64_t id, uint64_t array_id, uint64_t index, char *buf, size_t cap);
-/* "afterok:12:13,afterany:14_*,afterok:15_3" into dependencies (allocated in the arena). Knows the grammar of all kinds;
- * which of them are carried out is cw_check_dependency_kind's. */
+/* "afterok:12:13,afterany:14_*,afterok:15_3" into dependencies (allocated in the arena). Knows the
+ * grammar of all kinds; which of them are carried out is cw_check_dependency_kind's. */
 int cw_dependency_parse(const char *text, struct cw_arena *a, size_t *ret_n, Cw__Dependency ***ret,
                         struct cw_error *err);

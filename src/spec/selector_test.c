@@ -11,9 +11,16 @@
 /* text -> "first-last [indices] :attempt" */
 static void test_accepted(void **state)
 {
-    static const struct { const char *text, *want; } rows[] = {
-        {"12", "12-12 :0"}, {"12_3", "12-12 [3] :0"}, {"12_[0-3,7]", "12-12 [0-3,7] :0"}, {"12_*", "12-12 :0"},
-        {"5-9", "5-9 :0"}, {"12:2", "12-12 :2"}, {"12_3:2", "12-12 [3] :2"},
+    static const struct {
+        const char *text, *want;
+    } rows[] = {
+        {"12", "12-12 :0"},
+        {"12_3", "12-12 [3] :0"},
+        {"12_[0-3,7]", "12-12 [0-3,7] :0"},
+        {"12_*", "12-12 :0"},
+        {"5-9", "5-9 :0"},
+        {"12:2", "12-12 :2"},
+        {"12_3:2", "12-12 [3] :2"},
         {"18446744073709551615", "18446744073709551615-18446744073709551615 :0"},
     };
     (void)state;
@@ -37,12 +44,15 @@ static void test_accepted(void **state)
 
 static void test_refused(void **state)
 {
-    static const struct { const char *text, *refusal; } rows[] = {
+    static const struct {
+        const char *text, *refusal;
+    } rows[] = {
         {"", "job '' is not a job id (12, 12_3, 12_[0-3], 5-9, 12:2)"},
         {"0", "job '0' is not a job id (12, 12_3, 12_[0-3], 5-9, 12:2)"},
         {"x", "job 'x' is not a job id (12, 12_3, 12_[0-3], 5-9, 12:2)"},
         {"-5", "job '-5' is not a job id (12, 12_3, 12_[0-3], 5-9, 12:2)"},
-        {"18446744073709551616", "job '18446744073709551616' is not a job id (12, 12_3, 12_[0-3], 5-9, 12:2)"},
+        {"18446744073709551616",
+         "job '18446744073709551616' is not a job id (12, 12_3, 12_[0-3], 5-9, 12:2)"},
         {"77_", "job '77_': an array index is missing behind _"},
         {"77_[]", "job '77_[]': an array index is missing behind _"},
         {"77_[1", "job '77_[1': the [ has no ]"},
@@ -89,7 +99,9 @@ static void test_dependencies(void **state)
     Cw__Dependency **d;
     size_t n;
     (void)state;
-    assert_int_equal(cw_dependency_parse("afterok:12:13,afterany:14_*,singleton,afterok:15_3", a, &n, &d, NULL), 0);
+    assert_int_equal(
+        cw_dependency_parse("afterok:12:13,afterany:14_*,singleton,afterok:15_3", a, &n, &d, NULL),
+        0);
     assert_int_equal(n, 5);
     assert_false(d[2]->has_index);
     assert_true(d[4]->has_index && d[4]->index == 3 && d[4]->job_id == 15);
@@ -103,7 +115,9 @@ static void test_dependencies(void **state)
 
 static void test_dependency_refusals(void **state)
 {
-    static const struct { const char *text, *refusal; } rows[] = {
+    static const struct {
+        const char *text, *refusal;
+    } rows[] = {
         {"", "'' is not a kind of dependency (afterok, afterany, afternotok)"},
         {"12", "'12' is not a kind of dependency (afterok, afterany, afternotok)"},
         {"afterok", "afterok needs a job id: afterok:ID"},
@@ -112,7 +126,8 @@ static void test_dependency_refusals(void **state)
         {"afterok:77_[1-2]", "job '77_[1-2]': a dependency names one job or one element"},
         {"afterok:5-9", "job '5-9': a dependency names one job or one element"},
         {"afterok:1,", "'' is not a kind of dependency (afterok, afterany, afternotok)"},
-        {"afterok:1?afterok:2", "'afterok:1?afterok:2': alternatives (?) are not carried out, a comma means and"},
+        {"afterok:1?afterok:2",
+         "'afterok:1?afterok:2': alternatives (?) are not carried out, a comma means and"},
         {"singleton:1", "singleton takes no job id"},
         {"after:1+5", "job '1+5': '+5' is too much (12, 12_3, 12_[0-3], 5-9, 12:2)"},
     };
@@ -136,7 +151,8 @@ int main(void)
         {"a list splits at commas outside brackets", test_split, NULL, NULL, NULL},
         {"an element prints as ID_INDEX", test_format, NULL, NULL, NULL},
         {"dependencies of several kinds are read", test_dependencies, NULL, NULL, NULL},
-        {"malformed dependencies are refused with their text", test_dependency_refusals, NULL, NULL, NULL},
+        {"malformed dependencies are refused with their text", test_dependency_refusals, NULL, NULL,
+         NULL},
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,10 @@
-/* Small loads for testsuite/perf/run.sh: the machine's own limits, and batched submits over one connection.
- * usage: bench fdatasync DIR N       syncs of one page, per second
- *        bench spawn N PARALLEL      bare posix_spawn of /bin/true, per second
- *        bench spawn-latency N       posix_spawn to the first instruction of this program: p50 p99 in us
- *        bench submit N BATCH        jobs submitted held, BATCH a request, on one connection, per second
- *        bench latency N             submit to the first instruction of the job: p50 p99 in us
- *        bench stamp FIFO            (what the latency jobs run)
- * Times are wall times of the monotonic clock (of the real clock between processes). */
+/* Small loads for testsuite/perf/run.sh: the machine's own limits, and batched submits over one
+ * connection. usage: bench fdatasync DIR N       syncs of one page, per second bench spawn N
+ * PARALLEL      bare posix_spawn of /bin/true, per second bench spawn-latency N       posix_spawn
+ * to the first instruction of this program: p50 p99 in us bench submit N BATCH        jobs
+ * submitted held, BATCH a request, on one connection, per second bench latency N             submit
+ * to the first instruction of the job: p50 p99 in us bench stamp FIFO            (what the latency
+ * jobs run) Times are wall times of the monotonic clock (of the real clock between processes). */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <spawn.h>
@@ -261,5 +260,6 @@ int main(int argc, char **argv)
         return bench_submit(number(argv[2]), number(argv[3]));
     if (strcmp(what, "latency") == 0 && argc == 3)
         return bench_latency(self, number(argv[2]));
-    return die("usage", "bench fdatasync|spawn|spawn-latency|submit|latency ... (see the head of bench.c)");
+    return die("usage",
+               "bench fdatasync|spawn|spawn-latency|submit|latency ... (see the head of bench.c)");
 }
