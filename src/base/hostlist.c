@@ -24,6 +24,7 @@
 struct range {
     uint64_t first, last;
     int width; /* shorter numbers get zeros in front */
+    uint64_t before; /* numbers in the ranges in front of it */
 };
 
 struct group {
@@ -119,6 +120,7 @@ static int scan_group(const char *text, const char **p, struct group *g, struct 
             return rc;
         if (r.last - r.first >= CW_HOSTLIST_MAX - g->count)
             return too_many(err);
+        r.before = g->count;
         g->count += r.last - r.first + 1;
         if (g->n == g->cap) {
             g->cap = g->cap > 0 ? g->cap * 2 : 4;
@@ -161,13 +163,14 @@ static int scan_element(const char *text, const char **p, struct element *e, str
 
 static void add_number(struct cw_buf *b, const struct group *g, uint64_t k)
 {
-    const struct range *r = g->r;
+    size_t low = 0, high = g->n; /* the last range with before <= k */
 
-    while (k > r->last - r->first) {
-        k -= r->last - r->first + 1;
-        r++;
+    while (high - low > 1) {
+        size_t mid = low + (high - low) / 2;
+        *(g->r[mid].before <= k ? &low : &high) = mid;
     }
-    cw_buf_addf(b, "%0*" PRIu64, r->width, r->first + k);
+    const struct range *r = &g->r[low];
+    cw_buf_addf(b, "%0*" PRIu64, r->width, r->first + (k - r->before));
 }
 
 static int expand(const struct element *e, struct cw_strv *out, struct cw_error *err)

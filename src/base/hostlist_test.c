@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -224,6 +225,22 @@ static void nothing_formats_to_nothing(void **state)
     assert_string_equal(cw_buf_str(&b), "");
 }
 
+/* Found by fuzz_hostlist: looking ranges up one by one took 17 s for such a list. */
+static void many_ranges_in_one_bracket_cost_little(void **state)
+{
+    (void)state;
+    cw_autobuf struct cw_buf text = { 0 };
+    cw_autostrv struct cw_strv v = { 0 };
+    for (int i = 0; i < CW_HOSTLIST_MAX; i++)
+        cw_buf_addf(&text, "%s%d", i == 0 ? "n[" : ",", 2 * i);
+    cw_buf_add_str(&text, "]");
+    clock_t start = clock();
+    assert_int_equal(cw_hostlist_parse(cw_buf_str(&text), &v, NULL), 0);
+    assert_true(clock() - start < 2 * CLOCKS_PER_SEC);
+    assert_int_equal(v.n, CW_HOSTLIST_MAX);
+    assert_string_equal(v.v[CW_HOSTLIST_MAX - 1], "n199998");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -235,6 +252,7 @@ int main(void)
         cmocka_unit_test(formatting_folds_and_expanding_gives_it_back),
         cmocka_unit_test(expanding_gives_the_sorted_list_itself),
         cmocka_unit_test(nothing_formats_to_nothing),
+        cmocka_unit_test(many_ranges_in_one_bracket_cost_little),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
