@@ -118,4 +118,5 @@ static int v1_usage(const struct groupbox *b, struct cw_box_usage *ret)
 }
 
 const struct group_backend group_backend_v1 = {
-    .source = "cgroup1", .limit = v1_limit, .kill = v1_kill, .usage = v1_usage};
+    .source = "cgroup1",
+    .entry = "tasks", .limit = v1_limit, .kill = v1_kill, .usage = v1_usage};

@@ -103,4 +103,5 @@ static int v2_usage(const struct groupbox *b, struct cw_box_usage *ret)
 }
 
 const struct group_backend group_backend_v2 = {
-    .source = "cgroup2", .limit = v2_limit, .kill = v2_kill, .usage = v2_usage};
+    .source = "cgroup2",
+    .entry = "cgroup.procs", .limit = v2_limit, .kill = v2_kill, .usage = v2_usage};

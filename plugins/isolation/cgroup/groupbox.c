@@ -130,7 +130,7 @@ static int make_group(struct groupbox *b, size_t hier)
 
     if (mkdirat(dir, b->key, 0755) < 0)
         return -errno;
-    snprintf(path, sizeof(path), "%s/cgroup.procs", b->key);
+    snprintf(path, sizeof(path), "%s/%s", b->key, b->site->backend->entry);
     b->procs[hier] =
         openat(dir, path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | (b->site->plain ? O_CREAT : 0), 0644);
     return b->procs[hier] < 0 ? -errno : 0;

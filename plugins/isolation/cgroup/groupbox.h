@@ -12,7 +12,7 @@
 struct groupbox {
     struct groupsite *site;
     char key[GROUP_KEY_MAX];
-    int procs[GROUP_CONTROLLERS]; /* cgroup.procs of hierarchy i; -1: not used */
+    int procs[GROUP_CONTROLLERS]; /* where a process enters hierarchy i; -1: not used */
     struct boxplan limits;
 };
 
@@ -23,6 +23,10 @@ struct groupbox_want {
 
 struct group_backend {
     const char *source; /* of usage */
+    /* The file by which the new process, alone in its thread group, puts itself in. Version 1: "tasks",
+     * because moving only the caller's thread needs no lock over all thread groups of the machine;
+     * taking that lock waits for an RCU grace period, 5-15 ms when it has not been taken lately. */
+    const char *entry;
     /* Writes the limits into the new groups; *ret_file: what failed. */
     int (*limit)(const struct groupbox *b, const struct groupbox_want *want, const char **ret_file);
     /* SIGKILL to all of one group's tree; how many processes it had. */
