@@ -1,6 +1,6 @@
 # crun-logs: what a job wrote, while it runs and afterwards; nothing lost, nothing doubled.
 . "${CRUN_SRCDIR:?}/testsuite/lib.sh"
-plan 9
+plan 11
 instance_start
 cd "$T" || exit 1
 mkfifo gate
@@ -26,3 +26,15 @@ must_fail 1 '777777' crun-logs 777777
 arr=$(submit -a 0-2 -o 'a-%a' -- sh -c 'echo element $CRUN_ARRAY_TASK_ID')
 crun-wait "$arr"
 is "an element of an array by its index" "$(crun-logs "${arr}_2")" "element 2"
+# A reader that comes while the job is being started sees all of it, also when the job is over in no time.
+shepherd=$(pgrep -f "crun-shepherd.*$T")
+kill -STOP "$shepherd"
+id=$(submit -o early.out -- echo early)
+wait_for 10 job_is "$id" starting
+timeout 30 crun-logs -f "$id" >early.follow &
+reader=$!
+wait_for 1 false # let it ask: the more it has asked, the harder the case
+kill -CONT "$shepherd"
+wait "$reader"
+is "a reader from before the start ends with the job" "$?" 0
+is "and has seen it" "$(cat early.follow)" early

@@ -182,7 +182,13 @@ static int ask_until_started(struct cw_logreader *r, uint32_t wait_ms, struct cw
         int e = ask_or_renew(r, wait_ms, a, ret, err);
         int64_t left_ms = until_ms - cw_clock_mono_ns() / CW_NS_PER_MS;
 
-        if (e != -EAGAIN || left_ms <= 0)
+        if (e != -EAGAIN)
+            return e;
+        /* A ticket from before the start names no file: the node may have forgotten the task when
+         * the controller knows it well. */
+        if (r->ticket != NULL && r->ticket->attempt->stdout_path == NULL)
+            drop_ticket(r);
+        if (left_ms <= 0)
             return e;
         wait_ms = (uint32_t)left_ms;
         if (cw_client_pause(r->client, wait_ms < pause_ms ? wait_ms : pause_ms) < 0)

@@ -9,6 +9,7 @@
 #include "ctld/jobpick.h"
 #include "ctld/users.h"
 #include "model/node.h"
+#include "spec/outcome.h"
 #include "wire/ticket.h"
 
 #define TICKET_LIFE_NS (300 * CW_NS_PER_S)
@@ -38,6 +39,10 @@ static int ticket_make(struct cw_ctld *c, const struct cw_jobpick *p, const Cw__
     int rc = ticket_attempt(c, p, m, a, &r->attempt, err);
     if (rc < 0)
         return rc;
+    if (r->attempt->stdout_path == NULL && cw_state_terminal(r->attempt->state))
+        return cw_fail(err, -ENOENT, "job %s never started, it has no output%s%.200s", m->id,
+                       r->attempt->message != NULL ? ": " : "",
+                       r->attempt->message != NULL ? r->attempt->message : "");
     struct cw_node *n =
         cw_model_node(c->model, r->attempt->grant != NULL ? r->attempt->grant->node : "");
     if (n == NULL || n->rec->address == NULL || n->rec->public_key.len != 32)
