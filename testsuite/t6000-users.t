@@ -2,7 +2,7 @@
 . "${CRUN_SRCDIR:?}/testsuite/lib.sh"
 [ "$(id -u)" = 0 ] || skip_all "needs root to become other users"
 id nobody >/dev/null 2>&1 || skip_all "needs the user nobody"
-plan 13
+plan 16
 command -v setpriv >/dev/null || skip_all "needs setpriv (util-linux)"
 H=$T/i
 mkdir -p "$H"
@@ -36,6 +36,19 @@ must_fail 1 'admin|permitted' as nobody crun-node drain n1 --reason=x
 ok "an admin of the configuration may" as daemon crun-node drain n1 --reason=x
 mine=$(as nobody crun-submit --parsable -H -D "$T/out" -- true)
 ok "one's own job may be cancelled" as nobody crun-cancel "$mine"
+crun-node resume n1
+id=$(as nobody crun-submit --parsable -D "$T/out" -i /proc/self/maps -o m.out -- cat)
+as nobody crun-wait "$id"
+like "a file of /proc would be the shepherd's: refused" "$(job_field "$id" .attempt.message)" '/proc/self/maps: Permission denied'
+id=$(as nobody crun-submit --parsable -D "$T/out" -i /dev/stdin -o m.out -- cat)
+as nobody crun-wait "$id"
+like "and so is a link into it" "$(job_field "$id" .attempt.message)" '/dev/stdin: (Too many levels|Permission denied)'
+# One user knocks at the door without end; another still gets in.
+as nobody perl -MIO::Socket::UNIX -MSocket -e 'for (1 .. 600) { push @s, IO::Socket::UNIX->new(Type => SOCK_SEQPACKET, Peer => shift @{[@ARGV]}, Blocking => 0) } print "full\n"; close STDOUT; select undef, undef, undef, 8' "$H/run/door.sock" >flood.out &
+flood=$!
+wait_for 20 grep -q full flood.out
+ok "a user that floods the door does not keep others out" timeout 20 setpriv --reuid="$(id -u daemon)" --regid="$(id -g daemon)" --init-groups env HOME=/ crun-ctl ping
+kill "$flood"
 sed -i 's/allow_root_jobs = true/allow_root_jobs = false/' "$CRUN_CONF"
 crun-stop --dir="$H" >/dev/null && crun-start --dir="$H" --node=n1 >/dev/null
 must_fail 1 'root' crun-submit -- true

@@ -3,6 +3,7 @@
 
 #include "config.h"
 
+#include <locale.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,6 +144,7 @@ const char *cw_cli_user(const Cw__Owner *o)
 
 int main(int argc, char **argv)
 {
+    setlocale(LC_CTYPE, ""); /* names in UTF-8 are shown as they are */
     const char *slash = strrchr(argv[0], '/');
     const char *name = slash != NULL ? slash + 1 : argv[0];
     if (strncmp(name, "lt-", 3) == 0)

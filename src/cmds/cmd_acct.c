@@ -81,7 +81,8 @@ static void exit_text(const Cw__AttemptRecord *a, char *buf, size_t cap)
 static void on_job(const Cw__JobInfo *j, int64_t now_ns, void *arg)
 {
     struct acct *s = arg;
-    char id[256], elapsed[32], cpu[40], mem[32], code[32], attempt[16];
+    cw_autobuf struct cw_buf id = {0};
+    char elapsed[32], cpu[40], mem[32], code[32], attempt[16];
     if (s->jobs != NULL) {
         json_array_append_new(s->jobs, cw_jobtext_json(j));
         return;
@@ -91,7 +92,7 @@ static void on_job(const Cw__JobInfo *j, int64_t now_ns, void *arg)
     mem_text(a != NULL ? a->usage : NULL, mem, sizeof(mem));
     exit_text(a, code, sizeof(code));
     snprintf(attempt, sizeof(attempt), "%u", a != NULL ? a->attempt : 0);
-    cw_listing_row(s->listing, cw_jobtext_id(j, id, sizeof(id)), attempt,
+    cw_listing_row(s->listing, cw_jobtext_id(j, cw_listing_id_max(), &id), attempt,
                    j->spec->name != NULL ? j->spec->name : "", cw_cli_user(j->owner),
                    cw_state_name(a != NULL ? a->state : j->state), code,
                    cw_jobtext_elapsed(j, now_ns, elapsed, sizeof(elapsed)), cpu, mem,
@@ -148,7 +149,7 @@ int cw_cmd_acct(struct cw_cli *c, int argc, char *const *argv)
         else
             s.listing = cw_listing_create(headers, s.no_header, s.parsable);
         rc = cw_jobquery_each(c, &req, on_job, &s);
-        if (s.listing != NULL)
+        if (s.listing != NULL && rc < 0)
             cw_listing_print(s.listing);
         if (s.jobs != NULL && rc < 0)
             cw_cli_print_json("acct", json_pack("{s:O}", "jobs", s.jobs));

@@ -35,6 +35,15 @@ static void add_job(const Cw__JobInfo *j, int64_t now_ns, void *arg)
     json_array_append_new(arg, cw_jobtext_json(j));
 }
 
+/* hold and release take job ids behind the verb. */
+static int check_ids(const struct cw_cli *c)
+{
+    struct cw_cli tail = *c;
+    tail.operand.v++;
+    tail.operand.n--;
+    return cw_jobquery_check_ids(&tail);
+}
+
 static int show_jobs(struct cw_cli *c)
 {
     struct cw_jobquery q;
@@ -49,6 +58,8 @@ static int show_jobs(struct cw_cli *c)
         req.filter = cw_jobquery_filter(&q);
         json_t *jobs = json_array();
         rc = cw_jobquery_each(c, &req, add_job, jobs);
+        if (rc < 0)
+            rc = cw_jobquery_unknown(c, &q, json_array_size(jobs));
         if (rc < 0)
             cw_cli_print_json("jobs", json_pack("{s:O}", "jobs", jobs));
         json_decref(jobs);
@@ -145,6 +156,8 @@ int cw_cmd_ctl(struct cw_cli *c, int argc, char *const *argv)
         return unknown_verb(c, verb);
     if (verbs[i].needs_args && c->operand.n < 2)
         return cw_cli_usage(c, "%s needs an argument: %s", verb, verbs[i].help);
+    if ((strcmp(verb, "hold") == 0 || strcmp(verb, "release") == 0) && (rc = check_ids(c)) >= 0)
+        return rc;
     bool is_show = strcmp(verb, "show") == 0;
     if (is_show && (c->operand.n < 3 || strcmp(c->operand.v[1], "job") != 0))
         return cw_cli_usage(c, "allowed: show job ID ...");

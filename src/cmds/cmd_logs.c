@@ -8,6 +8,7 @@
 #include "base/idset.h"
 #include "base/quantity.h"
 #include "cmds/cli.h"
+#include "cmds/jobquery.h"
 
 #define FOLLOW_WAIT_MS 20000u /* one long poll of the node; data comes as soon as it is there */
 
@@ -77,6 +78,8 @@ int cw_cmd_logs(struct cw_cli *c, int argc, char *const *argv)
         return rc;
     if (c->operand.n != 1)
         return cw_cli_usage(c, "give one job");
+    if ((rc = cw_jobquery_check_ids(c)) >= 0)
+        return rc;
     if ((rc = cw_cli_connect(c)) >= 0)
         return rc;
     if (cw_logreader_open(c->client, c->operand.v[0], l.attempt, l.err_stream, &r, &err) != 0)

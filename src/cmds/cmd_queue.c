@@ -18,6 +18,7 @@ static const struct cw_arg args[] = {
 struct queue {
     struct cw_jobquery query;
     bool expand, no_header;
+    size_t rows;
     json_t *jobs;
     struct cw_listing *listing;
 };
@@ -40,14 +41,16 @@ static int on_option(const struct cw_arg *opt, const char *value, void *arg, str
 static void on_job(const Cw__JobInfo *j, int64_t now_ns, void *arg)
 {
     struct queue *q = arg;
-    char id[256], elapsed[32];
+    char elapsed[32];
+    cw_autobuf struct cw_buf id = {0};
+    q->rows++;
     if (q->jobs != NULL) {
         json_array_append_new(q->jobs, cw_jobtext_json(j));
         return;
     }
     cw_autobuf struct cw_buf place = {0};
     cw_jobtext_place(j, &place);
-    cw_listing_row(q->listing, cw_jobtext_id(j, id, sizeof(id)),
+    cw_listing_row(q->listing, cw_jobtext_id(j, cw_listing_id_max(), &id),
                    j->spec->partition != NULL ? j->spec->partition : "",
                    j->spec->name != NULL ? j->spec->name : "", cw_cli_user(j->owner),
                    cw_state_letters(j->state),
@@ -78,10 +81,12 @@ int cw_cmd_queue(struct cw_cli *c, int argc, char *const *argv)
         else
             q.listing = cw_listing_create(headers, q.no_header, false);
         rc = cw_jobquery_each(c, &req, on_job, &q);
-        if (q.listing != NULL)
+        if (q.listing != NULL && rc < 0)
             cw_listing_print(q.listing);
         if (q.jobs != NULL && rc < 0)
             cw_cli_print_json("queue", json_pack("{s:O}", "jobs", q.jobs));
+        if (rc < 0)
+            rc = cw_jobquery_unknown(c, &q.query, q.rows);
         json_decref(q.jobs);
     }
     cw_jobquery_fini(&q.query);

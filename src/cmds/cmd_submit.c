@@ -123,7 +123,11 @@ static int print_result(struct submit *s, const Cw__SubmitResult *r)
         printf("%s\n", id);
     else if (!s->request.quiet)
         printf("Submitted batch job %s\n", id);
-    fflush(stdout);
+    if (fflush(stdout) != 0 || ferror(stdout)) { /* the id must not be lost */
+        fprintf(stderr, "%s: job %s is submitted, but standard output: %s\n", s->cli->name, id,
+                strerror(errno));
+        return CW_EXIT_REFUSED;
+    }
     if (!s->request.wait)
         return CW_EXIT_OK;
     s->cli->common.json = false; /* one JSON object on standard output is enough */

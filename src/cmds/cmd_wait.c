@@ -3,6 +3,7 @@
 
 #include "base/quantity.h"
 #include "cmds/jobwait.h"
+#include "cmds/jobquery.h"
 
 static const struct cw_arg args[] = {
     {"timeout", 'W', "TIME", "give up after this time (30s, 5m, 1:00:00)"},
@@ -28,6 +29,8 @@ int cw_cmd_wait(struct cw_cli *c, int argc, char *const *argv)
         return rc;
     if (c->operand.n == 0)
         return cw_cli_usage(c, "no job given");
+    if ((rc = cw_jobquery_check_ids(c)) >= 0)
+        return rc;
     if ((rc = cw_cli_connect(c)) >= 0)
         return rc;
     return cw_jobwait(c, c->operand.v, c->operand.n, timeout_s * 1000);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "cmds/cli.h"
+#include "cmds/jobquery.h"
 #include "cmds/jobtext.h"
 #include "spec/outcome.h"
 
@@ -15,8 +16,8 @@ static int no_option(const struct cw_arg *opt, const char *value, void *arg, str
 
 static void print_why(const Cw__WhyReply *r)
 {
-    char id[256];
-    printf("Job %s (%s) of %s: %s\n", cw_jobtext_id(r->job, id, sizeof(id)),
+    cw_autobuf struct cw_buf id = {0};
+    printf("Job %s (%s) of %s: %s\n", cw_jobtext_id(r->job, 0, &id),
            r->job->spec->name != NULL ? r->job->spec->name : "", cw_cli_user(r->job->owner),
            cw_state_name(r->job->state));
     for (size_t i = 0; i < r->n_lines; i++)
@@ -40,6 +41,8 @@ int cw_cmd_why(struct cw_cli *c, int argc, char *const *argv)
         return rc;
     if (c->operand.n == 0)
         return cw_cli_usage(c, "no job given");
+    if ((rc = cw_jobquery_check_ids(c)) >= 0)
+        return rc;
     if ((rc = cw_cli_connect(c)) >= 0)
         return rc;
     json_t *jobs = json_array();

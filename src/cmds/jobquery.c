@@ -1,6 +1,7 @@
 /* See jobquery.h. */
 #include "cmds/jobquery.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -142,6 +143,28 @@ Cw__JobFilter *cw_jobquery_filter(struct cw_jobquery *q)
         f->has_include_finished = f->include_finished = true;
     }
     return f;
+}
+
+int cw_jobquery_unknown(const struct cw_cli *c, const struct cw_jobquery *q, size_t rows)
+{
+    bool narrowed = q->filter.n_uids + q->filter.n_states + q->names.n + q->partitions.n > 0;
+    if (q->ids.n == 0 || rows > 0 || narrowed)
+        return -1;
+    for (size_t i = 0; i < q->ids.n; i++)
+        fprintf(stderr, "%s: job %s does not exist\n", c->name, q->ids.v[i]);
+    return CW_EXIT_REFUSED;
+}
+
+int cw_jobquery_check_ids(const struct cw_cli *c)
+{
+    for (size_t i = 0; i < c->operand.n; i++) {
+        struct cw_selector s;
+        struct cw_error err;
+        if (cw_selector_parse(c->operand.v[i], &s, &err) != 0)
+            return cw_cli_usage(c, "%s", err.text);
+        cw_selector_fini(&s);
+    }
+    return -1;
 }
 
 int cw_jobquery_each(struct cw_cli *c, Cw__JobsRequest *req,

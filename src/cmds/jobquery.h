@@ -28,6 +28,10 @@ int cw_jobquery_option(struct cw_jobquery *q, const struct cw_arg *opt, const ch
 int cw_jobquery_operands(struct cw_jobquery *q, const struct cw_strv *operands,
                          struct cw_error *err);
 Cw__JobFilter *cw_jobquery_filter(struct cw_jobquery *q); /* ready to send; borrows from q */
+/* Ids were given, nothing else, and no row came: says that they do not exist. -1, or the exit code. */
+int cw_jobquery_unknown(const struct cw_cli *c, const struct cw_jobquery *q, size_t rows);
+/* All operands are job ids. -1, or the exit code of the usage error. */
+int cw_jobquery_check_ids(const struct cw_cli *c);
 /* All rows, page by page; fn for each. -1 to go on, else the exit code. */
 int cw_jobquery_each(struct cw_cli *c, Cw__JobsRequest *req,
                      void (*fn)(const Cw__JobInfo *j, int64_t now_ns, void *arg), void *arg);

@@ -12,13 +12,19 @@
 #include "spec/outcome.h"
 #include "spec/selector.h"
 
-char *cw_jobtext_id(const Cw__JobInfo *j, char *buf, size_t cap)
+char *cw_jobtext_id(const Cw__JobInfo *j, size_t max, struct cw_buf *out)
 {
-    if (j->pending_indices != NULL && j->pending_indices[0] != '\0')
-        snprintf(buf, cap, "%" PRIu64 "_[%.200s]", j->id, j->pending_indices);
-    else
-        cw_selector_format(j->id, j->has_index ? j->array_id : 0, j->index, buf, cap);
-    return buf;
+    const char *list = j->pending_indices;
+    char id[48];
+    if (list == NULL || list[0] == '\0') {
+        cw_buf_add_str(out, cw_selector_format(j->id, j->has_array_id ? j->array_id : 0, j->index,
+                                               id, sizeof(id)));
+        return out->data;
+    }
+    size_t n = strlen(list);
+    bool cut = max != 0 && n > max;
+    cw_buf_addf(out, "%" PRIu64 "_[%.*s%s]", j->id, (int)(cut ? max : n), list, cut ? "..." : "");
+    return out->data;
 }
 
 char *cw_jobtext_elapsed(const Cw__JobInfo *j, int64_t now_ns, char *buf, size_t cap)
@@ -27,7 +33,8 @@ char *cw_jobtext_elapsed(const Cw__JobInfo *j, int64_t now_ns, char *buf, size_t
     uint64_t s = 0;
     if (a != NULL && a->has_start_ns) {
         int64_t end = a->has_end_ns ? a->end_ns : now_ns;
-        s = end > a->start_ns ? (uint64_t)(end - a->start_ns) / CW_NS_PER_S : 0;
+        /* to the nearest second, so that a job ended by its limit of 2 s shows 2 s */
+        s = end > a->start_ns ? (uint64_t)(end - a->start_ns + CW_NS_PER_S / 2) / CW_NS_PER_S : 0;
     }
     uint64_t d = s / 86400, h = s / 3600 % 24, m = s / 60 % 60, sec = s % 60;
     if (d > 0)
@@ -132,10 +139,10 @@ static json_t *attempt_json(const Cw__AttemptRecord *a)
 
 json_t *cw_jobtext_json(const Cw__JobInfo *j)
 {
-    char id[256];
+    cw_autobuf struct cw_buf id = {0};
     json_t *o = json_object();
     add_int(o, "job_id", j->id);
-    add_str(o, "id", cw_jobtext_id(j, id, sizeof(id)));
+    add_str(o, "id", cw_jobtext_id(j, 0, &id));
     if (j->has_index) {
         add_int(o, "array_id", j->array_id);
         add_int(o, "array_index", j->index);

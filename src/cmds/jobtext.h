@@ -6,8 +6,8 @@
 #include "base/buf.h"
 #include "proto/wire.pb-c.h"
 
-char *cw_jobtext_id(const Cw__JobInfo *j, char *buf,
-                    size_t cap); /* 12, 12_3, 12_[0-9] ; buf >= 256 */
+/* 12, 12_3, 12_[0-9]. max 0: the whole list of indices; else it is cut behind max bytes, with "...". */
+char *cw_jobtext_id(const Cw__JobInfo *j, size_t max, struct cw_buf *out); /* out's text */
 char *cw_jobtext_elapsed(const Cw__JobInfo *j, int64_t now_ns, char *buf,
                          size_t cap); /* [D-]H:MM:SS or M:SS */
 /* Node name for a started job, "(Reason)" for a waiting one. */

@@ -14,6 +14,11 @@ struct cw_listing {
     bool parsable, no_header;
 };
 
+size_t cw_listing_id_max(void)
+{
+    return isatty(STDOUT_FILENO) ? 24 : 0;
+}
+
 struct cw_listing *cw_listing_create(const char *const *headers, bool no_header, bool parsable)
 {
     struct cw_listing *l = cw_xcalloc(1, sizeof(*l));

@@ -6,6 +6,8 @@
 
 struct cw_listing;
 /* headers: NULL-terminated; a name that begins with '>' is right-aligned. */
+/* How long a list of indices may be in a cell: short on a terminal, 0 (no limit) elsewhere. */
+size_t cw_listing_id_max(void);
 struct cw_listing *cw_listing_create(const char *const *headers, bool no_header, bool parsable);
 void cw_listing_row(struct cw_listing *l, ...)
     __attribute__((sentinel));               /* const char * per column, then NULL */

@@ -86,7 +86,8 @@ struct cw_conf {
 int cw_conf_load(const char *path, struct cw_conf **ret, struct cw_error *err);
 int cw_conf_load_text(const char *name, const char *text, struct cw_conf **ret, struct cw_error *err);
 void cw_conf_destroy(struct cw_conf *c); /* NULL allowed */
-/* First of: explicit (may be NULL), $CRUN_CONF, ~/.crun-wlm/crun.conf when it exists,
+/* First of: explicit (may be NULL), $CRUN_CONF, $CRUN_HOME/crun.conf (without CRUN_HOME:
+ * ~/.crun-wlm/crun.conf) when it exists,
  * SYSCONFDIR/crun-wlm/crun.conf. Heap string. -ENOENT names every place that was tried. */
 int cw_conf_find(const char *explicit_path, char **ret_path, struct cw_error *err);
 const struct cw_conf_partition *cw_conf_partition_find(const struct cw_conf *c, const char *name); /* NULL name: default */

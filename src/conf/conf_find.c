@@ -9,10 +9,13 @@
 
 #include "base/mem.h"
 
+/* Of a private instance: $CRUN_HOME, as crun-start reads it, else ~/.crun-wlm. */
 static char *home_file(void)
 {
-    const char *home = secure_getenv("HOME");
+    const char *instance = secure_getenv("CRUN_HOME"), *home = secure_getenv("HOME");
 
+    if (instance != NULL && instance[0] != '\0')
+        return cw_xasprintf("%s/crun.conf", instance);
     if (home == NULL || home[0] == '\0') {
         const struct passwd *pw = getpwuid(geteuid());
         home = pw != NULL ? pw->pw_dir : NULL;

@@ -22,6 +22,7 @@ struct guest {
     struct cw_loop_io *io;
     struct cw_loop_timer *timer;
     int fd;
+    uid_t uid;
 };
 struct cw_door {
     struct cw_ctld *c;
@@ -84,17 +85,37 @@ static void on_guest_late(void *arg)
     guest_leave(arg);
 }
 
+/* One user must not keep the others out. */
+static bool too_many_of(const struct cw_door *d, int fd, uid_t *ret_uid)
+{
+    struct ucred peer = {0};
+    socklen_t len = sizeof peer;
+    unsigned n = 0;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0)
+        return true;
+    *ret_uid = peer.uid;
+    cw_list_each (p, &d->guests)
+        n += cw_list_entry(p, struct guest, item)->uid == peer.uid;
+    return n >= CW_DOOR_GUESTS_PER_UID;
+}
+
 static void on_knock(int fd, int events, void *arg)
 {
     struct cw_door *d = arg;
     (void)events;
     while (d->n_guests < CW_DOOR_GUESTS_MAX) {
         int guest = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        uid_t uid = 0;
         if (guest < 0)
             return;
+        if (too_many_of(d, guest, &uid)) {
+            close(guest);
+            continue;
+        }
         struct guest *g = cw_xcalloc(1, sizeof *g);
         g->door = d;
         g->fd = guest;
+        g->uid = uid;
         g->io = cw_loop_io_open(d->c->loop, guest, CW_LOOP_READ, on_guest, g);
         if (g->io == NULL) {
             close(guest);

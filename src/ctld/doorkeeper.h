@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "ctld/ctld.h"
 
+#define CW_DOOR_GUESTS_PER_UID 32u /* of one user at once; more are shown out */
 #define CW_DOOR_GUESTS_MAX 256u /* at once; the kernel's backlog holds the next ones */
 
 struct cw_door;

@@ -119,13 +119,9 @@ static void cancel_id(struct cancel *x, uint64_t id, const struct cw_selector *s
     if (s.live != NULL && cw_jobfilter_live(&x->filter, s.live, partition_name(x, s.live)))
         touched = cancel_live(x, s.live, sel, is_element ? &ordinal : NULL);
     x->reply->matched += touched;
-    if (touched == 0 && single && s.live == NULL)
-        note(x, "job %llu has ended already (%s)", n, cw_state_name(s.rec->state));
-    else if (touched == 0 && single)
-        note(x,
-             x->m->has_signal ? "job %llu: nothing of it runs"
-                              : "job %llu: nothing of it is left to cancel",
-             n);
+    /* To cancel what has ended is harmless; a signal that reaches nobody is worth a word. */
+    if (touched == 0 && single && x->m->has_signal)
+        note(x, "job %llu: nothing of it runs", n);
     cw_jobsrc_fini(&s);
 }
 

@@ -21,6 +21,7 @@ struct grave {
     struct cw_loop_child *helper;
     struct cw_loop_timer *retry;
     bool done;
+    unsigned again; /* how often after it was done */
 };
 struct cw_graves {
     struct cw_node *node;
@@ -129,6 +130,33 @@ static struct grave *find(struct cw_graves *g, const char *id)
         if (strcmp(cw_list_entry(l, struct grave, link)->id, id) == 0)
             return cw_list_entry(l, struct grave, link);
     return NULL;
+}
+
+int cw_graves_claim(struct cw_graves *g, const char *shepherd, uint64_t id, uint32_t attempt)
+{
+    struct grave *v = find(g, shepherd);
+    struct cw_journal *j = NULL;
+    struct cw_error err = { 0 };
+    if (v == NULL)
+        return -ENOENT;
+    cw_autofree char *path = file_of(v, ".journal");
+    int rc = cw_journal_open(path, &j, &err);
+    if (rc == 0)
+        rc = cw_journal_add(j, CW_JOURNAL_START, id, attempt, "*", 1);
+    if (rc < 0)
+        cw_log_error("shepherd %s: journal: %s", shepherd,
+                     err.text[0] != '\0' ? err.text : strerror(-rc));
+    cw_journal_close(j);
+    return rc;
+}
+
+void cw_graves_again(struct cw_graves *g, const char *shepherd)
+{
+    struct grave *v = find(g, shepherd);
+    if (v == NULL)
+        return;
+    v->done = false;
+    again_later(v, v->again++ == 0 ? 0 : RETRY_MS);
 }
 
 void cw_graves_bury(struct cw_graves *g, const char *shepherd)

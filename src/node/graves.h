@@ -17,5 +17,9 @@ struct cw_graves *cw_graves_create(struct cw_node *node, const struct cw_graves_
 void cw_graves_destroy(struct cw_graves *g);
 void cw_graves_bury(struct cw_graves *g,
                     const char *shepherd); /* starts the work; told twice is once */
+/* Writes into the dead shepherd's journal (made when missing) a task that it carried as far as we
+ * know, but of which its journal is silent: so that the helper looks for its box. */
+int cw_graves_claim(struct cw_graves *g, const char *shepherd, uint64_t id, uint32_t attempt);
+void cw_graves_again(struct cw_graves *g, const char *shepherd); /* the helper, once more */
 /* No task of this shepherd is left in the table: its files may go (if its work is done). */
 void cw_graves_close(struct cw_graves *g, const char *shepherd);

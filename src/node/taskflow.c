@@ -324,16 +324,22 @@ static void on_grave_task(const char *shepherd, const struct cw_journal_task *t,
     cw_arena_destroy(a);
 }
 
-/* Starts that the dead shepherd never wrote down. */
+/* Tasks that the dead shepherd was given and of which its journal is silent (it had not come to
+ * them, or the journal is gone): their end too needs the proof that no process is left. */
 static void on_settled(const char *shepherd, void *arg)
 {
     struct cw_node *n = arg;
-    cw_list_each_safe(p, cw_tasktab_list(n->tasks)) {
+    bool silent = false;
+    cw_list_each(p, cw_tasktab_list(n->tasks)) {
         struct cw_tasktab_entry *e = cw_list_entry(p, struct cw_tasktab_entry, link);
-        if (e->shepherd == NULL && e->end.len == 0 && strcmp(e->shepherd_id, shepherd) == 0)
-            end_here(n, e, CW__CAUSE__CAUSE_NODE_LOST, "its supervisor died before it started");
+        if (e->shepherd != NULL || e->end.len > 0 || strcmp(e->shepherd_id, shepherd) != 0)
+            continue;
+        silent = true;
+        cw_graves_claim(n->graves, shepherd, e->id, e->attempt);
     }
-    if (!anyone_of(n, shepherd))
+    if (silent)
+        cw_graves_again(n->graves, shepherd);
+    else if (!anyone_of(n, shepherd))
         cw_graves_close(n->graves, shepherd);
 }
 

@@ -39,12 +39,13 @@ void cw_herd_tell(struct cw_herd *h, enum cw_packet_type type, const void *body,
         cw_log_error("tell the node daemon: %s", strerror(-rc));
 }
 
-void cw_herd_journal(struct cw_herd *h, enum cw_journal_type type, const struct cw_task *t,
-                     const void *body, size_t n)
+int cw_herd_journal(struct cw_herd *h, enum cw_journal_type type, const struct cw_task *t,
+                    const void *body, size_t n)
 {
     int rc = cw_journal_add(h->journal, type, t->id, t->attempt, body, n);
     if (rc < 0)
         cw_log_error("task %s: journal: %s", t->key, strerror(-rc));
+    return rc;
 }
 
 void cw_herd_init(struct cw_herd *h)
@@ -184,8 +185,12 @@ static void start(struct cw_herd *h, struct cw_arena *a, const Cw__TaskStart *s)
     t->arena = a;
     fill(t, s, cw_herd_now_ms());
     const char *isolation = s->isolation != NULL ? s->isolation : "";
-    cw_herd_journal(h, CW_JOURNAL_START, t, isolation, strlen(isolation));
-    int rc = cw_steps_run(h, t, &exit_code, &err);
+    /* What is not written down would be nobody's when this shepherd dies: it is not started. */
+    int rc = cw_herd_journal(h, CW_JOURNAL_START, t, isolation, strlen(isolation));
+    if (rc < 0)
+        cw_fail_node(&err, rc, "journal of the node's shepherd: %s", strerror(-rc));
+    else
+        rc = cw_steps_run(h, t, &exit_code, &err);
     if (rc < 0) {
         t->limit_at = 0;
         cw_ending_launch_failed(h, t, &err, exit_code);

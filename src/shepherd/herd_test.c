@@ -50,6 +50,7 @@ static int group_setup(void **state)
     herd.node = "n1";
     herd.node_dir = dir;
     herd.reachable = true;
+    herd.conf = conf;
     herd.plugs = cw_plug_registry_create(conf, "n1");
     snprintf(path, sizeof path, "%s/journal", dir);
     if (cw_journal_open(path, &herd.journal, &err) < 0)

@@ -13,7 +13,7 @@
 #include "base/list.h"
 
 enum cw_journal_type {
-    CW_JOURNAL_START = 1,   /* key; isolation name */
+    CW_JOURNAL_START = 1,   /* key; isolation name, "*": not known, try all */
     CW_JOURNAL_PID = 2,     /* key; packed TaskStarted */
     CW_JOURNAL_EXIT = 3,    /* key; packed TaskEnd; a later one replaces it */
     CW_JOURNAL_EMPTIED = 4, /* key */
@@ -24,7 +24,8 @@ struct cw_journal;
 /* Creates or continues path; a torn tail is removed. */
 int cw_journal_open(const char *path, struct cw_journal **ret, struct cw_error *err);
 void cw_journal_close(struct cw_journal *j); /* NULL allowed */
-/* One record. A full disk must not lose a task: callers log a failure and go on. */
+/* One record. Without a START nothing is started; a later record that fails is logged, and what it
+ * says is still told while the shepherd lives. */
 int cw_journal_add(struct cw_journal *j, enum cw_journal_type type, uint64_t id, uint32_t attempt,
                    const void *body, size_t n);
 int cw_journal_reset(struct cw_journal *j); /* nothing is left to tell */

@@ -2,9 +2,13 @@
 #include "shepherd/outfiles.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -36,6 +40,34 @@ static int blocking(int fd)
     return flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0 ? -errno : 0;
 }
 
+/* Opened inside the shepherd, /proc/self and the like would be the shepherd's own. */
+static int refuse_own_proc(int fd)
+{
+    struct statfs fs;
+    if (fstatfs(fd, &fs) < 0)
+        return -errno;
+    return fs.f_type == PROC_SUPER_MAGIC ? -EACCES : 0;
+}
+
+/* As open(2), without links of the magic kind: /dev/stdout would be the shepherd's. */
+static int open_as_user(const char *path, int flags, mode_t mode)
+{
+    struct open_how how = { .flags = (uint64_t)(unsigned)flags,
+                            .mode = (flags & O_CREAT) != 0 ? mode : 0,
+                            .resolve = RESOLVE_NO_MAGICLINKS };
+    int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
+    if (fd < 0 && errno == ENOSYS) /* before Linux 5.6 */
+        fd = open(path, flags, mode);
+    if (fd < 0)
+        return -1;
+    int rc = refuse_own_proc(fd);
+    if (rc == 0)
+        return fd;
+    close(fd);
+    errno = -rc;
+    return -1;
+}
+
 static int make_parents(const char *path)
 {
     cw_autofree char *dir = cw_xstrdup(path);
@@ -49,12 +81,12 @@ static int make_parents(const char *path)
 static int open_output(const char *path, bool append)
 {
     int flags = O_WRONLY | O_CREAT | O_APPEND | OPEN_FLAGS | (append ? 0 : O_TRUNC);
-    cw_autoclose int fd = open(path, flags, 0666);
+    cw_autoclose int fd = open_as_user(path, flags, 0666);
     if (fd < 0 && errno == ENOENT) {
         int rc = make_parents(path);
         if (rc < 0)
             return rc;
-        fd = open(path, flags, 0666);
+        fd = open_as_user(path, flags, 0666);
     }
     if (fd < 0)
         return -errno;
@@ -137,7 +169,7 @@ static int open_stdin(struct cw_herd *h, struct cw_task *t, struct cw_error *err
     int rc = expand(h, t, t->start->spec->stdin_path, &path, err);
     if (rc < 0)
         return rc;
-    t->fd_in = open(path, O_RDONLY | OPEN_FLAGS);
+    t->fd_in = open_as_user(path, O_RDONLY | OPEN_FLAGS, 0);
     if (t->fd_in < 0 || (rc = blocking(t->fd_in)) < 0)
         return fail(err, t->fd_in < 0 ? -errno : rc, h, t, "input file", path);
     return 0;

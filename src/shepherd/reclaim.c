@@ -10,22 +10,47 @@
 #include "proto/walk.h"
 #include "shepherd/steps.h"
 
-/* 0 or a negative errno when the box could not be proven gone. */
-static int reclaim_box(struct cw_herd *h, const struct cw_journal_task *t, const char *key,
-                       struct cw_error *err)
+static int reclaim_by(struct cw_herd *h, const char *isolation, const char *key,
+                      struct cw_error *err)
 {
     struct cw_plug *p = NULL;
     struct cw_plugin_err perr = { "" };
-    if (t->isolation[0] == '\0')
-        return 0; /* refused before it had a box */
-    int rc = cw_steps_isolation(h, t->isolation, &p, err);
+    int rc = cw_steps_isolation(h, isolation, &p, err);
     if (rc < 0)
         return rc;
     rc = CW_PLUG_OPS(isolation, p)->reclaim(cw_plug_ctx(p), key, &perr);
     if (rc < 0)
-        return cw_fail_node(err, rc, "isolation %s: reclaim %s: %s", t->isolation, key,
+        return cw_fail_node(err, rc, "isolation %s: reclaim %s: %s", isolation, key,
                             perr.text[0] != '\0' ? perr.text : strerror(-rc));
     return 0;
+}
+
+/* The plugin is not known: every one that can be used on this node has to say that it is gone. */
+static int reclaim_by_all(struct cw_herd *h, const char *key, struct cw_error *err)
+{
+    static const char *const ours[] = { "cgroup", "none" };
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < CW_ARRAY_LEN(ours); i++) {
+        rc = reclaim_by(h, ours[i], key, err);
+        if (rc == -ENOTSUP || rc == -ENOENT)
+            rc = 0; /* not usable here, so it made no box */
+    }
+    for (size_t i = 0; rc == 0 && i < h->conf->n_plugins; i++) {
+        const struct cw_conf_plugin *p = &h->conf->plugins[i];
+        if (strcmp(p->family, "isolation") == 0)
+            rc = reclaim_by(h, p->name, key, err);
+    }
+    return rc;
+}
+
+/* 0 or a negative errno when the box could not be proven gone. */
+static int reclaim_box(struct cw_herd *h, const struct cw_journal_task *t, const char *key,
+                       struct cw_error *err)
+{
+    if (t->isolation[0] == '\0')
+        return 0; /* refused before it had a box */
+    return strcmp(t->isolation, "*") == 0 ? reclaim_by_all(h, key, err)
+                                          : reclaim_by(h, t->isolation, key, err);
 }
 
 /* The end as far as it is known: what the shepherd still wrote down, else "lost". */

@@ -179,6 +179,7 @@ static void try_isolation(struct shepherd *s, const char *name)
 static int load_plugins(struct shepherd *s, struct cw_error *err)
 {
     static const char *const families[] = { "isolation", "gpu", "volume", NULL };
+    s->herd.conf = s->conf;
     s->herd.plugs = cw_plug_registry_create(s->conf, s->args.node);
     int rc = cw_plug_load_configured(s->herd.plugs, families, warn, NULL, err);
     if (rc < 0)

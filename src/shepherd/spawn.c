@@ -185,6 +185,10 @@ static int fail_exec(const struct cw_spawn *s, int rc, int *ret_exit, struct cw_
 static int fail_birth(const struct birth *b, int *ret_exit, struct cw_error *err)
 {
     int rc = b->error;
+    /* In the box already, where the job's own limit rules: what it asked for is too little. */
+    if (rc == -ENOMEM && b->stage > CW_SPAWN_BOX)
+        return cw_fail(err, rc, "start %s: no memory within the limit that the job asked for",
+                       b->s->file != NULL ? b->s->file : "the script");
     switch (b->stage) {
     case CW_SPAWN_EXEC:
         return fail_exec(b->s, rc, ret_exit, err);

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/table.h"
 #include "plug/plan.h"
+#include "conf/conf.h"
 #include "plug/plug.h"
 #include "proto/wire.pb-c.h"
 #include "shepherd/journal.h"
@@ -78,6 +79,7 @@ struct cw_herd {
     bool unbound;   /* CPU numbers are not this machine's */
     bool root;      /* may change identity */
     bool reachable; /* every user can walk to node_dir */
+    const struct cw_conf *conf;
     struct cw_plug_registry *plugs;
     struct cw_journal *journal;
     struct cw_packets *peer; /* NULL: the node daemon is away */
@@ -97,5 +99,6 @@ void cw_herd_wake(struct cw_herd *h, int64_t at_ms);
 /* Queues a record for the node daemon; without one nothing is lost (a new link begins with a list).
  */
 void cw_herd_tell(struct cw_herd *h, enum cw_packet_type type, const void *body, size_t n);
-void cw_herd_journal(struct cw_herd *h, enum cw_journal_type type, const struct cw_task *t,
-                     const void *body, size_t n);
+/* Negative errno when it could not be written (logged). */
+int cw_herd_journal(struct cw_herd *h, enum cw_journal_type type, const struct cw_task *t,
+                    const void *body, size_t n);

@@ -93,7 +93,8 @@ static int check_numbers(const Cw__JobSpec *s, struct cw_error *err)
         {"kill grace in seconds", s->has_kill_grace_s, s->kill_grace_s, 0, CW_FIELD_MAX_GRACE_S},
         {"cores per task", t && t->has_cpus_per_task, t ? t->cpus_per_task : 0, 1,
          CW_FIELD_MAX_CPUS},
-        {"memory in bytes", t && t->has_mem_bytes, t ? t->mem_bytes : 0, 1, INT64_MAX},
+        {"memory in bytes", t && t->has_mem_bytes, t ? t->mem_bytes : 0, CW_CHECK_MIN_MEM,
+         INT64_MAX},
         {"number of GPUs", t && t->has_gpus, t ? t->gpus : 0, 0, CW_FIELD_MAX_GPUS},
         {"number of cores", true, cw_spec_cores(s), 1, CW_CHECK_MAX_CORES},
     };

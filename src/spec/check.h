@@ -5,6 +5,7 @@
 #include "proto/wire.pb-c.h"
 
 #define CW_CHECK_MAX_ARRAY_INDEX 2147483647u
+#define CW_CHECK_MIN_MEM (1024u * 1024u) /* less does not even start a shell */
 #define CW_CHECK_MAX_ENV 65536u /* entries */
 #define CW_CHECK_MAX_PAYLOAD (768u * 1024u)
 #define CW_CHECK_MAX_CORES (1024u * 1024u) /* of one job */

@@ -66,7 +66,7 @@ static void test_numbers(void **state)
     spec.ntasks = settings.cpus_per_task = 65536;
     expect("number of cores: 4294967295 is not from 1 to 1048576");
     settings.has_mem_bytes = 1;
-    expect("memory in bytes: 0 is not from 1 to 9223372036854775807");
+    expect("memory in bytes: 0 is not from 1048576 to 9223372036854775807");
     spec.has_time_limit_s = 1;
     spec.time_limit_s = UINT64_MAX;
     expect(NULL);

@@ -13,6 +13,26 @@ static bool has_control(const char *s)
     return false;
 }
 
+/* Well-formed by RFC 3629: no overlong forms, no surrogates, at most U+10FFFF. JSON needs it. */
+static bool is_utf8(const char *s)
+{
+    const unsigned char *p = (const unsigned char *)s;
+    while (*p != 0) {
+        int n = *p < 0x80                 ? 0
+                : *p >= 0xc2 && *p < 0xe0 ? 1
+                : *p >= 0xe0 && *p < 0xf0 ? 2
+                : *p >= 0xf0 && *p < 0xf5 ? 3
+                                          : -1;
+        if (n < 0 || (*p == 0xe0 && p[1] < 0xa0) || (*p == 0xed && p[1] > 0x9f) ||
+            (*p == 0xf0 && p[1] < 0x90) || (*p == 0xf4 && p[1] > 0x8f))
+            return false;
+        for (p++; n > 0; n--, p++)
+            if ((*p & 0xc0) != 0x80)
+                return false;
+    }
+    return true;
+}
+
 static bool all_of(const char *s, size_t n, const char *more)
 {
     for (size_t i = 0; i < n; i++)
@@ -33,14 +53,20 @@ static int check_text(const char *text, size_t min, size_t max, struct cw_error 
     return 0;
 }
 
+static int check_utf8(const char *text, size_t min, size_t max, struct cw_error *err)
+{
+    int rc = check_text(text, min, max, err);
+    return rc == 0 && !is_utf8(text) ? cw_fail(err, -EINVAL, "'%s' is not UTF-8", text) : rc;
+}
+
 int cw_field_name(const char *text, struct cw_error *err)
 {
-    return check_text(text, 1, 256, err);
+    return check_utf8(text, 1, 256, err);
 }
 
 int cw_field_note(const char *text, struct cw_error *err)
 {
-    return check_text(text, 0, 1024, err);
+    return check_utf8(text, 0, 1024, err);
 }
 
 int cw_field_path(const char *text, struct cw_error *err)
