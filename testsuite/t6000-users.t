@@ -2,12 +2,13 @@
 . "${CRUN_SRCDIR:?}/testsuite/lib.sh"
 [ "$(id -u)" = 0 ] || skip_all "needs root to become other users"
 id nobody >/dev/null 2>&1 || skip_all "needs the user nobody"
-plan 16
+plan 17
 command -v setpriv >/dev/null || skip_all "needs setpriv (util-linux)"
 H=$T/i
 mkdir -p "$H"
 chmod 755 "$T" "$H"
-instance_start 'admins = "daemon"'
+port=$((20000 + $$ % 20000))
+instance_start 'admins = "daemon"' "client_listen = \"tcp://127.0.0.1:$port\"" "session_listen = \"tcp://127.0.0.1:$((port + 1))\""
 chmod 755 "$H" "$H/run"
 chmod 644 "$H/crun.conf"
 cd "$T" || exit 1
@@ -49,6 +50,12 @@ flood=$!
 wait_for 20 grep -q full flood.out
 ok "a user that floods the door does not keep others out" timeout 20 setpriv --reuid="$(id -u daemon)" --regid="$(id -g daemon)" --init-groups env HOME=/ crun-ctl ping
 kill "$flood"
+mkdir -m 755 own
+printf 'allow_root_jobs = true\n' >own/crun.conf
+crun-start --dir="$T/own" --node=own >/dev/null 2>&1
+chmod 755 own/run; chmod 644 own/crun.conf
+must_fail 1 'Permission denied: an ipc socket is its owner' as nobody crun-queue --conf "$T/own/crun.conf"
+crun-stop --dir="$T/own" >/dev/null
 sed -i 's/allow_root_jobs = true/allow_root_jobs = false/' "$CRUN_CONF"
 crun-stop --dir="$H" >/dev/null && crun-start --dir="$H" --node=n1 >/dev/null
 must_fail 1 'root' crun-submit -- true

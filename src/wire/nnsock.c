@@ -213,14 +213,15 @@ static int bind_ipc(struct cw_nnsock *s, const char *path, struct cw_error *err)
 
     if (r < 0)
         return r;
-    old = umask(0111);
+    old = umask(0177);
     s->endpoint = nn_bind(s->sock, s->url);
     r = s->endpoint < 0 ? nn_code() : 0;
     (void)umask(old);
     if (r < 0)
         return cw_fail_errno(err, r, "socket %s: bind", s->url);
-    /* Everyone may knock; who asks is proved in every frame. */
-    return chmod(path, 0666) < 0 ? cw_fail_errno(err, -errno, "socket %s: chmod", path) : 0;
+    /* The owner's (and root's) only: nanomsg 1.1.5 asserts on the first byte of an ipc message, so that
+     * whoever may connect could stop us. Over tcp it has no such byte. */
+    return chmod(path, 0600) < 0 ? cw_fail_errno(err, -errno, "socket %s: chmod", path) : 0;
 }
 
 int cw_nnsock_listen(const char *url, struct cw_nnsock **ret, struct cw_error *err)

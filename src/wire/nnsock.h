@@ -15,7 +15,7 @@ struct cw_route {
 };
 
 int cw_nnsock_listen(const char *url, struct cw_nnsock **ret,
-                     struct cw_error *err); /* raw NN_REP; ipc sockets get mode 0666 */
+                     struct cw_error *err); /* raw NN_REP; ipc sockets get mode 0600 */
 int cw_nnsock_connect(const char *url, struct cw_nnsock **ret,
                       struct cw_error *err); /* raw NN_REQ; returns before the connection stands */
 void cw_nnsock_close(struct cw_nnsock *s);   /* NULL allowed */

@@ -142,17 +142,17 @@ static void second_listener_is_refused_and_a_dead_socket_replaced(void **state)
     cw_nnsock_close(s);
 }
 
-static void socket_has_mode_666_whatever_the_umask(void **state)
+static void socket_is_its_owners_whatever_the_umask(void **state)
 {
     struct place *p = *state;
     struct cw_nnsock *s = NULL;
     struct stat st;
-    mode_t old = umask(077);
+    mode_t old = umask(022);
 
     assert_int_equal(cw_nnsock_listen(p->url, &s, NULL), 0);
     assert_int_equal(stat(p->path, &st), 0);
-    assert_int_equal(st.st_mode & 0777, 0666);
-    assert_int_equal(umask(old), 077);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    assert_int_equal(umask(old), 022);
     cw_nnsock_close(s);
 }
 
@@ -369,7 +369,7 @@ int main(void)
         T(path_of_107_bytes_works_and_108_is_refused),
         T(file_at_the_path_is_left_alone),
         T(second_listener_is_refused_and_a_dead_socket_replaced),
-        T(socket_has_mode_666_whatever_the_umask),
+        T(socket_is_its_owners_whatever_the_umask),
         T(route_of_a_message_leads_back),
         T(largest_frame_passes),
         T(connecting_side_says_when_nobody_is_there),

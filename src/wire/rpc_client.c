@@ -16,12 +16,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FIRST_TRY_MS    2000
-#define PROGRESS_MS     20000 /* to the next try once the server has said that it is at work */
-#define LOOK_MS         100   /* how soon a lost connection is noticed */
-#define ABSENT_MS       3000  /* nobody listens: a restart may be under way */
+#define FIRST_TRY_MS 2000
+#define PROGRESS_MS 20000 /* to the next try once the server has said that it is at work */
+#define LOOK_MS 100       /* how soon a lost connection is noticed */
+#define ABSENT_MS 3000    /* nobody listens: a restart may be under way */
 #define CHANNEL_LIFE_MS (4 * 60 * 1000) /* credentials live 5 min */
-#define STAMP_BYTES     8
+#define STAMP_BYTES 8
 
 struct cw_rpc_client {
     char *url;
@@ -143,6 +143,11 @@ static int not_running(const struct attempt *t, const char *why, struct cw_error
     bool absent_for_sure =
         strcmp(why, strerror(EACCES)) != 0 && strcmp(why, strerror(ETIMEDOUT)) != 0;
 
+    if (strcmp(why, strerror(EACCES)) == 0)
+        return cw_fail(err, -EACCES,
+                       "controller at %s: Permission denied: an ipc socket is its "
+                       "owner's; an instance that users share listens on tcp",
+                       t->c->url);
     return cw_fail(err, -EHOSTUNREACH, "controller at %s %s (%s): nothing was sent", t->c->url,
                    absent_for_sure ? "is not running" : "cannot be reached", why);
 }
