@@ -29,7 +29,7 @@ rss_kib() { awk '/VmRSS/ { print $2 }' "/proc/$(cat "$dir/run/crunctld.pid")/sta
 cpu_ms() { # CPU time of the daemons so far: controller, node daemon, shepherds, without their children
     t=0
     for p in /proc/[0-9]*; do
-        case $(tr '\0' ' ' <"$p/cmdline" 2>/dev/null) in
+        case $({ tr "\0" " " <"$p/cmdline"; } 2>/dev/null) in
         *crunctld*"$dir"* | *crund*"$dir"* | *crun-shepherd*"$dir"*)
             t=$((t + $(sed 's/.*) //' "$p/stat" | awk '{ print $12 + $13 }'))) ;;
         esac
