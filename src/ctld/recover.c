@@ -18,18 +18,6 @@
 #include "model/node.h"
 #include "spec/outcome.h"
 
-static const char *const table_names[CW_TABLE_N] = {
-    [CW_TABLE_META] = "meta",
-    [CW_TABLE_JOB] = "job",
-    [CW_TABLE_ATTEMPT] = "attempt",
-    [CW_TABLE_PAYLOAD] = "payload",
-    [CW_TABLE_REQKEY] = "reqkey",
-    [CW_TABLE_NODE] = "node",
-    [CW_TABLE_EVENT] = "event",
-    [CW_TABLE_DONE] = "done",
-    [CW_TABLE_QUARANTINE] = "quarantine",
-};
-
 struct pred {
     uint64_t id;
 };
@@ -51,7 +39,7 @@ struct loading {
 static void quarantine(struct loading *l, const void *key, size_t klen, const void *val,
                        size_t vlen, const char *why)
 {
-    uint8_t k[512];
+    uint8_t k[511]; /* the longest key of the store; a longer one is cut */
     char name[64] = "";
     size_t n = klen < sizeof k - 1 ? klen : sizeof k - 1;
     k[0] = (uint8_t)l->table;
@@ -61,7 +49,7 @@ static void quarantine(struct loading *l, const void *key, size_t klen, const vo
     else if (klen >= 8)
         snprintf(name, sizeof name, "%llu", (unsigned long long)cw_store_u64_key(key));
     cw_log_error("state: row %s of table %s cannot be read and is put aside (table quarantine): %s",
-                 name, table_names[l->table], why);
+                 name, cw_store_table_name(l->table), why);
     cw_batch_put(l->repair, CW_TABLE_QUARANTINE, k, n + 1, val, vlen);
     cw_batch_del(l->repair, l->table, key, klen);
     l->c->n_quarantined++;
@@ -173,7 +161,7 @@ static int load_table(struct loading *l, enum cw_table t,
     l->take = take;
     l->n = 0;
     int rc = cw_store_scan(l->c->store, t, NULL, 0, false, 0, on_row, on_bad, l, err);
-    return rc < 0 ? cw_wrap(err, rc, "state: table %s", table_names[t]) : 0;
+    return rc < 0 ? cw_wrap(err, rc, "state: table %s", cw_store_table_name(t)) : 0;
 }
 
 /* ---- around the tables ---------------------------------------------------------------------- */
