@@ -3,8 +3,8 @@
 plan 12
 instance_start 'kill_grace = 2'
 cd "$T" || exit 1
+mkfifo never # before the jobs: <> would make a plain file
 id=$(submit -t 1s -o t.out -- sh -c 'trap "echo got TERM; exit 7" TERM; echo up; while :; do read -r x <>never; done')
-mkfifo never
 crun-wait "$id"
 is "a job over its limit ends with 124" "$?" 124
 is "its state is TIMEOUT, its cause the limit" "$(job_field "$id" .state) $(job_field "$id" .attempt.cause)" "timeout time limit"

@@ -151,6 +151,8 @@ int cw_cmd_acct(struct cw_cli *c, int argc, char *const *argv)
         rc = cw_jobquery_each(c, &req, on_job, &s);
         if (s.listing != NULL && rc < 0)
             cw_listing_print(s.listing);
+        else
+            cw_listing_discard(s.listing);
         if (s.jobs != NULL && rc < 0)
             cw_cli_print_json("acct", json_pack("{s:O}", "jobs", s.jobs));
         json_decref(s.jobs);

@@ -83,6 +83,8 @@ int cw_cmd_queue(struct cw_cli *c, int argc, char *const *argv)
         rc = cw_jobquery_each(c, &req, on_job, &q);
         if (q.listing != NULL && rc < 0)
             cw_listing_print(q.listing);
+        else
+            cw_listing_discard(q.listing);
         if (q.jobs != NULL && rc < 0)
             cw_cli_print_json("queue", json_pack("{s:O}", "jobs", q.jobs));
         if (rc < 0)

@@ -64,6 +64,14 @@ void cw_listing_row(struct cw_listing *l, ...)
         putchar('\n');
 }
 
+void cw_listing_discard(struct cw_listing *l)
+{
+    if (l == NULL)
+        return;
+    scols_unref_table(l->table);
+    free(l);
+}
+
 void cw_listing_print(struct cw_listing *l)
 {
     if (scols_table_get_nlines(l->table) == 0 && !l->no_header && !l->parsable) {
@@ -76,6 +84,5 @@ void cw_listing_print(struct cw_listing *l)
         scols_free_iter(it);
     }
     scols_print_table(l->table);
-    scols_unref_table(l->table);
-    free(l);
+    cw_listing_discard(l);
 }
