@@ -32,11 +32,11 @@ void cw_cycle_want(struct cw_cycle *y)
     y->wanted = true;
 }
 
-static void on_grant(struct cw_job *j, uint64_t ordinal, struct cw_node *n, const uint64_t *cores,
-                     const Cw__Grant *grant, void *arg)
+static void on_grant(struct cw_job *j, uint64_t ordinal, const struct cw_partgrant *parts,
+                     size_t n_parts, void *arg)
 {
     struct cw_cycle *y = arg;
-    cw_model_grant(y->c->model, j, ordinal, n, cores, grant, y->now_ns);
+    cw_model_grant(y->c->model, j, ordinal, parts, n_parts, y->now_ns);
 }
 
 bool cw_cycle_is_due(const struct cw_cycle *y)

@@ -86,9 +86,11 @@ static uint32_t take_attempt_number(struct cw_job *j, uint64_t ordinal)
 }
 
 struct cw_attempt *cw_model_grant(struct cw_model *m, struct cw_job *j, uint64_t ordinal,
-                                  struct cw_node *n, const uint64_t *cores, const Cw__Grant *grant,
-                                  int64_t now_ns)
+                                  const struct cw_partgrant *parts, size_t n_parts, int64_t now_ns)
 {
+    struct cw_node *n = parts[0].node;
+    assert(n_parts == 1);
+    (void)n_parts;
     uint64_t id = cw_job_element_id(j, ordinal);
     /* Nothing starts twice. */
     assert(j->in_queue.next != NULL && cw_idtable_find(m->attempts, id) == NULL);
@@ -98,13 +100,13 @@ struct cw_attempt *cw_model_grant(struct cw_model *m, struct cw_job *j, uint64_t
     rec->attempt = take_attempt_number(j, ordinal);
     rec->job_id = j->id;
     rec->state = CW__STATE__STARTING;
-    rec->grant = copy_grant(grant);
+    rec->grant = copy_grant(parts[0].grant);
     rec->has_grant_ns = true;
     rec->grant_ns = now_ns;
     struct cw_attempt *a = cw_attempt_create(j, n, rec);
     cw_ledger_resolve(a);
     if (n->words > 0)
-        memcpy(a->cores, cores, n->words * sizeof(*cores));
+        memcpy(a->cores, parts[0].cores, n->words * sizeof(*a->cores));
     cw_ledger_charge(m, a);
     cw_list_add_tail(&j->attempts, &a->on_job);
     cw_idtable_set(m->attempts, id, a);
@@ -113,7 +115,7 @@ struct cw_attempt *cw_model_grant(struct cw_model *m, struct cw_job *j, uint64_t
     cw_heap_set(m, a, cw_attempt_launch_end(a));
     cw_emit_attempt(m, CW_EFFECT_PUT_ATTEMPT, a);
     cw_emit_job(m, CW_EFFECT_PUT_JOB, j);
-    cw_emit_event(m, j, a, n, j->uid, "start", "cores %s", grant->cores);
+    cw_emit_event(m, j, a, n, j->uid, "start", "cores %s", parts[0].grant->cores);
     cw_emit_attempt(m, CW_EFFECT_SEND_START, a);
     return a;
 }

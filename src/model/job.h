@@ -43,6 +43,13 @@ enum cw_reason {
 };
 const char *cw_reason_word(enum cw_reason r);
 
+/* What an element gets on one node. Node 0 of an attempt runs the leader. */
+struct cw_partgrant {
+    struct cw_node *node;
+    const uint64_t *cores; /* mask of the node's core words */
+    const Cw__Grant *grant;
+};
+
 struct cw_attempt { /* a live try; from grant until its ledger entry is freed */
     uint64_t id, job_id, ordinal;
     uint32_t attempt;
@@ -190,10 +197,10 @@ enum cw_reason cw_job_reason(const struct cw_job *j);            /* why it waits
 /* A step may make the job final: then `j` is gone when it returns. What ended an attempt, when we
  * had asked for a kill: our cause wins, except over EXIT (it was faster than our kill) and OOM (the
  * kernel says so). */
-/* Element `ordinal` (0 for plain) of a waiting job gets this grant. PENDING -> STARTING. */
+/* Element `ordinal` (0 for plain) of a waiting job gets these grants, on distinct nodes. PENDING ->
+ * STARTING. */
 struct cw_attempt *cw_model_grant(struct cw_model *m, struct cw_job *j, uint64_t ordinal,
-                                  struct cw_node *n, const uint64_t *cores, const Cw__Grant *grant,
-                                  int64_t now_ns);
+                                  const struct cw_partgrant *parts, size_t n_parts, int64_t now_ns);
 /* -ESTALE: fenced. */
 int cw_model_started(struct cw_model *m, const Cw__TaskStarted *s, int64_t now_ns);
 /* -ESTALE: fenced or seen before. Requeues after a node's fault while attempt <= max_requeues. Not

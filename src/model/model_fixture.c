@@ -237,7 +237,8 @@ struct cw_attempt *fix_grant(struct fix *f, struct cw_job *j, struct cw_node *n,
     g.node = (char *)n->name;
     g.cores = g.cpus = (char *)cw_buf_str(&text);
     g.mem_bytes = mem;
-    struct cw_attempt *a = cw_model_grant(f->m, j, ordinal, n, cores, &g, now_ns);
+    struct cw_attempt *a = cw_model_grant(
+        f->m, j, ordinal, &(struct cw_partgrant){.node = n, .cores = cores, .grant = &g}, 1, now_ns);
     cw_idset_fini(&logical);
     cw_buf_fini(&text);
     return a;

@@ -86,7 +86,8 @@ static enum cw_reason start_one(struct pass *p, struct cw_job *j, const struct c
     }
     cw_placement_fill(&p->place, s, n);
     uint32_t free_before = n->n_free;
-    p->grant(j, ordinal, n, p->place.cores, &p->place.grant, p->arg);
+    struct cw_partgrant part = {.node = n, .cores = p->place.cores, .grant = &p->place.grant};
+    p->grant(j, ordinal, &part, 1, p->arg);
     assert(n->n_free < free_before); /* the grant must be charged */
     (void)free_before;
     cw_freenodes_update(p->nodes, n);

@@ -18,8 +18,8 @@ struct cw_pass_policy {
 struct cw_pass_stats {
     uint64_t looked_at, started;
 };
-typedef void (*cw_pass_grant_fn)(struct cw_job *j, uint64_t ordinal, struct cw_node *n,
-                                 const uint64_t *cores, const Cw__Grant *grant, void *arg);
+typedef void (*cw_pass_grant_fn)(struct cw_job *j, uint64_t ordinal,
+                                 const struct cw_partgrant *parts, size_t n_parts, void *arg);
 /* max_starts 0: no bound. p NULL: strict, in submit order. grant is called with memory that is
  * valid during the call and must charge it (cw_model_grant). ret may be NULL. */
 void cw_pass_run(struct cw_model *m, const struct cw_pass_policy *p, int64_t now_ns,

@@ -238,10 +238,12 @@ static void do_fault(struct cases *c)
         CASE_FAIL(c, "%s does not run", c->words[1]);
 }
 
-static void on_grant(struct cw_job *j, uint64_t ordinal, struct cw_node *n, const uint64_t *cores,
-                     const Cw__Grant *g, void *arg)
+static void on_grant(struct cw_job *j, uint64_t ordinal, const struct cw_partgrant *parts,
+                     size_t n_parts, void *arg)
 {
     struct cases *c = arg;
+    const struct cw_node *n = parts[0].node;
+    const Cw__Grant *g = parts[0].grant;
     char index[32] = "", mem[32];
     cw_autobuf struct cw_buf gpus = {0};
     struct cw_idset set = {0};
@@ -254,7 +256,7 @@ static void on_grant(struct cw_job *j, uint64_t ordinal, struct cw_node *n, cons
     cw_strv_add_take(&c->grants, cw_xasprintf("%s%s %s cores=%s cpus=%s gpus=%s mem=%s ", j->name,
                                               index, n->name, g->cores, g->cpus, cw_buf_str(&gpus),
                                               cw_size_format(g->mem_bytes, mem, sizeof(mem))));
-    cw_model_grant(c->f.m, j, ordinal, n, cores, g, c->now);
+    cw_model_grant(c->f.m, j, ordinal, parts, n_parts, c->now);
 }
 
 static void nothing_left(struct cases *c)
@@ -424,10 +426,10 @@ static double seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static void plain_grant(struct cw_job *j, uint64_t ordinal, struct cw_node *n,
-                        const uint64_t *cores, const Cw__Grant *g, void *arg)
+static void plain_grant(struct cw_job *j, uint64_t ordinal, const struct cw_partgrant *parts,
+                        size_t n_parts, void *arg)
 {
-    cw_model_grant(arg, j, ordinal, n, cores, g, 5);
+    cw_model_grant(arg, j, ordinal, parts, n_parts, 5);
 }
 
 static struct fix big_cluster(uint32_t nodes)

@@ -16,7 +16,19 @@
     X(8, NODE_SET, node_set, NodeSet, ADMIN)                       \
     X(9, TICKET, ticket, Ticket, USER)                             \
     X(10, CTL, ctl, Ctl, USER)                                     \
-    X(64, LOG, log, Log, TICKET)
+    X(11, UPDATE, update, Update, USER)                            \
+    X(12, EVENTS, events, Events, USER)                            \
+    X(13, STEP_CREATE, step_create, StepCreate, USER)              \
+    X(14, KEEP, keep, Keep, USER)                                  \
+    X(15, RELEASE, release, Release, USER)                         \
+    X(16, PRIO, prio, Prio, USER)                                  \
+    X(17, CRON, cron, Cron, USER)                                  \
+    X(64, LOG, log, Log, TICKET)                                   \
+    X(65, STEP_START, step_start, StepStart, TICKET)               \
+    X(66, STEP_READ, step_read, StepRead, TICKET)                  \
+    X(67, STEP_WRITE, step_write, StepWrite, TICKET)               \
+    X(68, STEP_CTL, step_ctl, StepCtl, TICKET)                     \
+    X(69, STAT, stat, Stat, TICKET)
 enum cw_role { CW_ROLE_NONE = 0, CW_ROLE_USER, CW_ROLE_ADMIN, CW_ROLE_NODE, CW_ROLE_TICKET };
 enum cw_kind {
 #define X(num, NAME, name, Msg, role) CW_KIND_##NAME = num,
