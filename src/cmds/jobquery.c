@@ -84,7 +84,8 @@ static int add_states(struct cw_jobquery *q, const char *text, struct cw_error *
             return cw_fail(err, -EINVAL,
                            "state '%s' is unknown, allowed: all, or PENDING PD, STARTING CF, "
                            "RUNNING R, COMPLETING CG, COMPLETED CD, FAILED F, CANCELLED CA, "
-                           "TIMEOUT TO, OUT_OF_MEMORY OOM, NODE_FAIL NF, LAUNCH_FAILED LF",
+                           "TIMEOUT TO, OUT_OF_MEMORY OOM, NODE_FAIL NF, LAUNCH_FAILED LF, "
+                           "DEADLINE DL, PREEMPTED PR",
                            words.v[i]);
         if (cw_state_terminal(*s))
             q->filter.has_include_finished = q->filter.include_finished = true;

@@ -22,6 +22,8 @@ static const struct state_row {
     {CW__STATE__OUT_OF_MEMORY, "OUT_OF_MEMORY", "OOM", true, CW_EXIT_OOM},
     {CW__STATE__NODE_FAIL, "NODE_FAIL", "NF", true, CW_EXIT_NODE_FAIL},
     {CW__STATE__LAUNCH_FAILED, "LAUNCH_FAILED", "LF", true, CW_EXIT_LAUNCH},
+    {CW__STATE__DEADLINE, "DEADLINE", "DL", true, CW_EXIT_DEADLINE},
+    {CW__STATE__PREEMPTED, "PREEMPTED", "PR", true, CW_EXIT_PREEMPTED},
 };
 
 /* A leader that exits with 0 completes instead (cw_outcome_state). */
@@ -40,6 +42,12 @@ static const struct cause_row {
     {CW__CAUSE__CAUSE_LAUNCH_NODE, "launch (node)", CW__STATE__LAUNCH_FAILED, CW_EXIT_LAUNCH},
     {CW__CAUSE__CAUSE_NODE_LOST, "node lost", CW__STATE__NODE_FAIL, CW_EXIT_NODE_FAIL},
     {CW__CAUSE__CAUSE_DEPENDENCY, "dependency", CW__STATE__CANCELLED, CW_EXIT_DEPENDENCY},
+    {CW__CAUSE__CAUSE_DEADLINE, "deadline", CW__STATE__DEADLINE, CW_EXIT_DEADLINE},
+    {CW__CAUSE__CAUSE_PREEMPTED, "preempted", CW__STATE__PREEMPTED, CW_EXIT_PREEMPTED},
+    {CW__CAUSE__CAUSE_RELEASED, "released", CW__STATE__FAILED, 0},
+    {CW__CAUSE__CAUSE_REQUEUED, "requeued", CW__STATE__CANCELLED, CW_EXIT_CANCELLED},
+    {CW__CAUSE__CAUSE_OWNER_GONE, "owner gone", CW__STATE__CANCELLED, CW_EXIT_CANCELLED},
+    {CW__CAUSE__CAUSE_PEER, "another node", CW__STATE__NODE_FAIL, CW_EXIT_NODE_FAIL},
 };
 
 static const struct state_row *state_row(Cw__State s)
@@ -63,7 +71,8 @@ Cw__State cw_outcome_state(const Cw__TaskEnd *e)
     const struct cause_row *row = cause_row(e->cause);
     if (row == NULL)
         return CW__STATE__FAILED;
-    if (e->cause == CW__CAUSE__CAUSE_EXIT && e->has_exit_code && e->exit_code == 0)
+    bool by_code = e->cause == CW__CAUSE__CAUSE_EXIT || e->cause == CW__CAUSE__CAUSE_RELEASED;
+    if (by_code && e->has_exit_code && e->exit_code == 0)
         return CW__STATE__COMPLETED;
     return row->state;
 }

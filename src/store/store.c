@@ -39,6 +39,8 @@ static const char *const table_names[CW_TABLE_N] = {
     [CW_TABLE_EVENT] = "event",
     [CW_TABLE_DONE] = "done",
     [CW_TABLE_QUARANTINE] = "quarantine",
+    [CW_TABLE_STEP] = "step",
+    [CW_TABLE_CRON] = "cron",
 };
 
 struct cw_store {

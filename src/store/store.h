@@ -25,6 +25,8 @@ enum cw_table {
     CW_TABLE_EVENT,
     CW_TABLE_DONE,       /* (end time ns, id, attempt) -> empty; drives acct and expiry */
     CW_TABLE_QUARANTINE, /* rows that could not be read, kept for repair */
+    CW_TABLE_STEP,       /* (element id, attempt, step) */
+    CW_TABLE_CRON,       /* uid -> CronTable */
     CW_TABLE_N
 };
 /* Its name on disk and for people. */
