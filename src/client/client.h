@@ -37,4 +37,10 @@ int cw_logreader_read(struct cw_logreader *r, uint32_t wait_ms, struct cw_buf *r
                       struct cw_error *err);
 void cw_logreader_seek_end(struct cw_logreader *r, uint64_t back_bytes);
 void cw_logreader_close(struct cw_logreader *r);
+/* What a running job uses now on one of its nodes (0: the first), asked from that node with a fresh
+ * ticket. Both replies live in the arena; the ticket's says attempt and node. -EIO: the node does
+ * not answer. */
+int cw_statreader_read(struct cw_client *c, const char *id, uint32_t node, struct cw_arena *a,
+                       const Cw__TicketReply **ret_ticket, const Cw__StatReply **ret,
+                       struct cw_error *err);
 int cw_client_exit_code(int negative_errno); /* 240 for -EHOSTUNREACH, 130 for -EINTR, else 1 */

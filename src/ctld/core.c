@@ -8,9 +8,11 @@
 #include "ctld/deadline.h"
 #include "ctld/diskguard.h"
 #include "ctld/effect.h"
+#include "ctld/eventlog.h"
 #include "ctld/nodelink.h"
 #include "ctld/payload.h"
 #include "ctld/reqkey.h"
+#include "ctld/statistics.h"
 #include "ctld/turn.h"
 #include "ctld/users.h"
 #include "ctld/waiter.h"
@@ -20,9 +22,11 @@
 void cw_core_create(struct cw_ctld *c)
 {
     c->users = cw_users_create(c->loop);
+    c->statistics = cw_statistics_create();
     c->turn = cw_turn_create(c->loop, c->store);
     c->reqkeys = cw_reqkeys_create(c->store, c->turn);
     c->payloads = cw_payloads_create(c->store);
+    c->eventlog = cw_eventlog_create(c);
     c->effects = cw_effects_create(c);
     c->model = cw_model_create(cw_effects_on, c->effects);
     c->waits = cw_waits_create(c);
@@ -34,6 +38,7 @@ void cw_core_create(struct cw_ctld *c)
 
 void cw_core_turn(struct cw_ctld *c)
 {
+    cw_statistics_turn(c->statistics);
     do {
         cw_cycle_end_of_turn(c->cycle);
         cw_effects_settle(c->effects);
@@ -68,6 +73,7 @@ void cw_core_stop(struct cw_ctld *c)
 void cw_core_destroy(struct cw_ctld *c)
 {
     cw_waits_destroy(c->waits);
+    cw_eventlog_drop(c->eventlog);
     cw_turn_destroy(c->turn); /* tells what never happened; needs the others */
     cw_nodelinks_destroy(c->links);
     cw_deadline_destroy(c->deadline);
@@ -75,7 +81,9 @@ void cw_core_destroy(struct cw_ctld *c)
     cw_cycle_destroy(c->cycle);
     cw_model_destroy(c->model);
     cw_effects_destroy(c->effects);
+    cw_eventlog_destroy(c->eventlog);
     cw_payloads_destroy(c->payloads);
     cw_reqkeys_destroy(c->reqkeys);
     cw_users_destroy(c->users);
+    cw_statistics_destroy(c->statistics);
 }

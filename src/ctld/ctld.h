@@ -34,6 +34,8 @@ struct cw_ctld {
     struct cw_reqkeys *reqkeys;
     struct cw_users *users;
     struct cw_waits *waits;
+    struct cw_eventlog *eventlog;
+    struct cw_statistics *statistics;
     struct cw_cycle *cycle;
     struct cw_nodelinks *links;
     struct cw_nodewatch *nodewatch;

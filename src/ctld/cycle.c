@@ -54,9 +54,7 @@ void cw_cycle_end_of_turn(struct cw_cycle *y)
     int64_t began = cw_clock_mono_ns();
     cw_pass_run(y->c->model, &y->c->policy, y->now_ns, MAX_STARTS, on_grant, y, &st);
     y->stats.last_ns = cw_clock_mono_ns() - began;
-    if (y->stats.last_ns > y->stats.max_ns)
-        y->stats.max_ns = y->stats.last_ns;
-    y->stats.passes++;
+    cw_latency_add(&y->stats.latency, y->stats.last_ns);
     y->stats.started += st.started;
     if (st.started >= MAX_STARTS)
         y->wanted = true; /* goes on when the commit of these is done */

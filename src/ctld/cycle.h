@@ -2,10 +2,12 @@
 /* When a scheduling pass runs: after an event that may let something start, at most once per turn
  * and not while a commit is in flight, so that one pass serves all events of that time. */
 #include "ctld/ctld.h"
+#include "ctld/latency.h"
 
 struct cw_cycle_stats {
-    uint64_t passes, started;
-    int64_t last_ns, max_ns;
+    uint64_t started;
+    int64_t last_ns;
+    struct cw_latency latency; /* of passes */
 };
 struct cw_cycle;
 struct cw_cycle *cw_cycle_create(struct cw_ctld *c);

@@ -1,8 +1,10 @@
 /* dispatch.c: from a verified call to its handler. Tested by dispatch_test.c. */
 #include "ctld/dispatch.h"
 
+#include "base/clock.h"
 #include "ctld/answer.h"
 #include "ctld/requests.h"
+#include "ctld/statistics.h"
 #include "ctld/users.h"
 #include "proto/walk.h"
 
@@ -18,6 +20,7 @@ static const struct {
     {CW_KIND_CANCEL, cw_req_cancel}, {CW_KIND_WAIT, cw_req_wait},
     {CW_KIND_NODES, cw_req_nodes},   {CW_KIND_NODE_SET, cw_req_node_set},
     {CW_KIND_TICKET, cw_req_ticket}, {CW_KIND_CTL, cw_req_ctl},
+    {CW_KIND_EVENTS, cw_req_events},
 };
 
 static handler_fn handler_find(enum cw_kind kind)
@@ -85,6 +88,7 @@ void cw_dispatch(struct cw_rpc_call *call, void *ctld)
     struct cw_ctld *c = ctld;
     struct cw_error err = {0};
     const struct cw_identity *who = cw_rpc_call_identity(call);
+    cw_statistics_request(c->statistics, cw_rpc_call_kind(call), who->uid, cw_clock_mono_ns());
     int rc = cw_dispatch_check(c, cw_rpc_call_kind(call), who, &err);
     if (rc == 0 && c->stopping)
         rc = cw_fail(&err, -EAGAIN, "the controller is stopping");

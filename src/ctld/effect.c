@@ -12,6 +12,7 @@
 #include "base/table.h"
 #include "ctld/cycle.h"
 #include "ctld/deadline.h"
+#include "ctld/eventlog.h"
 #include "ctld/nodelink.h"
 #include "ctld/row.h"
 #include "ctld/turn.h"
@@ -97,6 +98,21 @@ static void put_node(struct cw_effects *fx, const struct cw_node *n)
                &n->rec->base);
 }
 
+/* Whose job, and which element of an array. */
+static void event_job(Cw__EventRecord *r, const struct cw_effect *e)
+{
+    const struct cw_job *j = e->job != NULL ? e->job : e->attempt != NULL ? e->attempt->job : NULL;
+    if (j == NULL)
+        return;
+    r->has_owner = true;
+    r->owner = j->uid;
+    if (!j->is_array || e->attempt == NULL)
+        return;
+    r->has_array_id = r->has_index = true;
+    r->array_id = j->id;
+    r->index = cw_job_index(j, e->attempt->ordinal);
+}
+
 static void put_event(struct cw_effects *fx, const struct cw_effect *e)
 {
     Cw__EventRecord r = CW__EVENT_RECORD__INIT;
@@ -117,9 +133,11 @@ static void put_event(struct cw_effects *fx, const struct cw_effect *e)
     r.uid = e->uid;
     if (e->text[0] != '\0')
         r.text = (char *)e->text;
+    event_job(&r, e);
     uint8_t key[8];
     cw_store_key_u64(key, r.seq);
     cw_row_put(cw_turn_batch(fx->c->turn), CW_TABLE_EVENT, key, sizeof key, 0, &r.base);
+    cw_eventlog_note(fx->c->eventlog, r.seq);
 }
 
 static void job_final(struct cw_effects *fx, struct cw_job *j)

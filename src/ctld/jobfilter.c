@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "proto/walk.h"
 
 static int sel_cmp(const void *a, const void *b)
 {
@@ -41,7 +42,8 @@ void cw_jobfilter_fini(struct cw_jobfilter *f)
 bool cw_jobfilter_is_empty(const struct cw_jobfilter *f)
 {
     return f->n_sel == 0 && f->msg->n_states == 0 && f->msg->n_uids == 0 && f->msg->n_names == 0 &&
-           f->msg->n_partitions == 0;
+           f->msg->n_partitions == 0 && f->msg->n_accounts == 0 && f->msg->n_qos == 0 &&
+           f->msg->n_nodes == 0 && f->msg->n_labels == 0;
 }
 
 static bool has_text(char *const *v, size_t n, const char *s)
@@ -60,12 +62,67 @@ static bool has_uid(const Cw__JobFilter *m, uint32_t uid)
     return m->n_uids == 0;
 }
 
+static bool has_label(const Cw__JobSpec *spec, const Cw__KeyValue *want)
+{
+    for (size_t i = 0; i < spec->n_labels; i++)
+        if (strcmp(spec->labels[i]->key, want->key) == 0)
+            return strcmp(spec->labels[i]->value, want->value) == 0;
+    return false;
+}
+
+/* What only the spec knows. */
+static bool spec_fits(const Cw__JobFilter *m, const Cw__JobSpec *spec)
+{
+    for (size_t i = 0; i < m->n_labels; i++)
+        if (!has_label(spec, m->labels[i]))
+            return false;
+    return has_text(m->qos, m->n_qos, spec->qos);
+}
+
+static bool live_spec_fits(const Cw__JobFilter *m, const struct cw_job *j)
+{
+    ProtobufCMessage *rec;
+    if (m->n_labels + m->n_qos == 0)
+        return true;
+    struct cw_arena *a = cw_arena_create();
+    bool fits = cw_walk_unpack_stored(&cw__job_record__descriptor, j->spec_packed, j->spec_len, a,
+                                      &rec, NULL) == 0 &&
+                spec_fits(m, ((const Cw__JobRecord *)rec)->spec);
+    cw_arena_destroy(a);
+    return fits;
+}
+
+bool cw_jobfilter_nodes(const struct cw_jobfilter *f, const Cw__AttemptRecord *a)
+{
+    const Cw__JobFilter *m = f->msg;
+    if (m->n_nodes == 0)
+        return true;
+    if (a == NULL || a->grant == NULL)
+        return false;
+    bool is = has_text(m->nodes, m->n_nodes, a->grant->node);
+    for (size_t i = 0; i < a->n_more_grants && !is; i++)
+        is = has_text(m->nodes, m->n_nodes, a->more_grants[i]->node);
+    return is;
+}
+
+static bool live_on_nodes(const struct cw_jobfilter *f, const struct cw_job *j)
+{
+    if (f->msg->n_nodes == 0)
+        return true;
+    cw_list_each (p, &j->attempts)
+        if (cw_jobfilter_nodes(f, cw_list_entry(p, struct cw_attempt, on_job)->rec))
+            return true;
+    return false;
+}
+
 bool cw_jobfilter_job(const struct cw_jobfilter *f, const struct cw_jobsrc *s,
                       const char *default_partition)
 {
     const Cw__JobSpec *spec = s->rec->spec;
     return has_uid(f->msg, s->rec->owner->uid) &&
            has_text(f->msg->names, f->msg->n_names, spec->name) &&
+           has_text(f->msg->accounts, f->msg->n_accounts, spec->account) &&
+           spec_fits(f->msg, spec) &&
            has_text(f->msg->partitions, f->msg->n_partitions,
                     spec->partition != NULL ? spec->partition : default_partition);
 }
@@ -73,7 +130,9 @@ bool cw_jobfilter_job(const struct cw_jobfilter *f, const struct cw_jobsrc *s,
 bool cw_jobfilter_live(const struct cw_jobfilter *f, const struct cw_job *j, const char *partition)
 {
     return has_uid(f->msg, j->uid) && has_text(f->msg->names, f->msg->n_names, j->name) &&
-           has_text(f->msg->partitions, f->msg->n_partitions, partition);
+           has_text(f->msg->partitions, f->msg->n_partitions, partition) &&
+           has_text(f->msg->accounts, f->msg->n_accounts, j->account) && live_on_nodes(f, j) &&
+           live_spec_fits(f->msg, j);
 }
 
 bool cw_jobfilter_state(const struct cw_jobfilter *f, Cw__State s)

@@ -14,11 +14,13 @@ struct cw_jobfilter {
 };
 int cw_jobfilter_init(struct cw_jobfilter *f, const Cw__JobFilter *msg, struct cw_error *err);
 void cw_jobfilter_fini(struct cw_jobfilter *f);
-/* By what never changes: owner, name, partition. default_partition stands in for an unnamed one. */
+/* By what never changes: owner, name, partition, account, qos, labels. default_partition stands in for an unnamed one. */
 bool cw_jobfilter_job(const struct cw_jobfilter *f, const struct cw_jobsrc *s,
                       const char *default_partition);
 bool cw_jobfilter_live(const struct cw_jobfilter *f, const struct cw_job *j,
-                       const char *partition); /* the same, without unpacking */
+                       const char *partition); /* the same; unpacks only for qos and labels */
+/* Has a part on one of the nodes asked for; a NULL attempt has none. */
+bool cw_jobfilter_nodes(const struct cw_jobfilter *f, const Cw__AttemptRecord *a);
 bool cw_jobfilter_state(const struct cw_jobfilter *f, Cw__State s);
 /* Nothing given at all? */
 bool cw_jobfilter_is_empty(const struct cw_jobfilter *f);

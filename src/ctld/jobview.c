@@ -206,6 +206,40 @@ int cw_jobview_attempt(struct cw_ctld *c, uint64_t element_id, uint32_t attempt,
     return 0;
 }
 
+#define STEPS_MAX 1000u /* of one attempt in one answer: the first ones */
+
+struct step_rows {
+    struct cw_arena *a;
+    const uint8_t *prefix; /* of the attempt */
+    Cw__StepRecord **v;
+    size_t n;
+};
+
+static bool step_take(const void *key, size_t klen, const void *val, size_t vlen, void *arg)
+{
+    struct step_rows *r = arg;
+    ProtobufCMessage *m;
+    if (klen != CW_ROW_STEP_KEY || memcmp(key, r->prefix, CW_ROW_ATTEMPT_KEY) != 0)
+        return false;
+    if (cw_row_unpack(&cw__step_record__descriptor, val, vlen, r->a, &m, NULL) < 0)
+        return true;
+    if (r->v == NULL)
+        r->v = cw_arena_alloc(r->a, STEPS_MAX * sizeof(Cw__StepRecord *));
+    r->v[r->n++] = (Cw__StepRecord *)m;
+    return r->n < STEPS_MAX;
+}
+
+void cw_jobview_steps(struct cw_ctld *c, Cw__JobInfo *i, struct cw_arena *a)
+{
+    uint8_t key[CW_ROW_STEP_KEY];
+    struct step_rows r = {.a = a, .prefix = key};
+    cw_row_step_key(key, i->attempt->id, i->attempt->attempt, 0);
+    cw_store_scan(c->store, CW_TABLE_STEP, key, sizeof key, false, STEPS_MAX, step_take, NULL, &r,
+                  NULL);
+    i->steps = r.v;
+    i->n_steps = r.n;
+}
+
 /* ---- rows ----------------------------------------------------------------------------------- */
 
 static Cw__JobInfo *info_create(const struct cw_jobsrc *s, struct cw_arena *a)

@@ -36,6 +36,9 @@ Cw__State cw_jobview_element_state(struct cw_ctld *c, const struct cw_jobsrc *s,
                                    bool *ret_known);
 uint64_t cw_jobsrc_element_id(const struct cw_jobsrc *s, uint64_t ordinal);
 
+/* Fills i->steps of its attempt from the store. */
+void cw_jobview_steps(struct cw_ctld *c, Cw__JobInfo *i, struct cw_arena *a);
+
 /* attempt 0: the newest. -ENOENT. */
 int cw_jobview_attempt(struct cw_ctld *c, uint64_t element_id, uint32_t attempt, struct cw_arena *a,
                        Cw__AttemptRecord **ret, struct cw_error *err);

@@ -30,6 +30,7 @@ struct query {
     Cw__JobsReply *reply;
     size_t limit, bytes;
     bool full, end;
+    bool newest; /* going back from the newest stored job */
     bool stored; /* every slice came from the store, because commits fail */
     const char *default_partition;
     size_t sel;    /* selector being worked on */
@@ -50,6 +51,10 @@ static bool both(const struct query *q)
 
 static void add(struct query *q, Cw__JobInfo *row)
 {
+    if (!cw_jobfilter_nodes(&q->filter, row->attempt))
+        return;
+    if (q->m->steps && row->attempt != NULL)
+        cw_jobview_steps(q->c, row, q->scratch);
     size_t n = cw__job_info__get_packed_size(row);
     if (q->reply->n_jobs >= q->limit || (q->reply->n_jobs > 0 && q->bytes + n > REPLY_BYTES_MAX)) {
         q->full = true;
@@ -249,6 +254,43 @@ static void slice_stored(struct query *q, const struct cw_selector *sel, uint64_
         q->end = true;
 }
 
+/* One stored job, going back. Rows of one job are not torn apart: after_id names the job. */
+static bool newest_job(const void *key, size_t klen, const void *val, size_t vlen, void *arg)
+{
+    struct query *q = arg;
+    if (klen != 8)
+        return true;
+    uint64_t id = cw_store_u64_key(key);
+    q->looked++;
+    struct cw_jobsrc s;
+    struct cw_job *j = q->stored ? NULL : cw_model_job(q->c->model, id);
+    bool skip = !both(q) && (cw_row_flags(val, vlen) & CW_ROW_FINAL);
+    if (!skip && j != NULL && j->id == id)
+        cw_jobview_from_live(j, q->scratch, &s);
+    else if (skip || cw_jobview_from_row(val, vlen, q->scratch, &s, NULL) < 0)
+        goto next;
+    add_job(q, &s, NULL, false, 0);
+    cw_jobsrc_fini(&s);
+next:
+    cw_arena_reset(q->scratch);
+    q->next = id - 1;
+    return !q->full && q->reply->n_jobs < q->limit && id > 1;
+}
+
+static void slice_newest(struct query *q)
+{
+    uint8_t key[8];
+    cw_store_key_u64(key, q->next);
+    q->looked = 0;
+    q->end = false;
+    int rc = cw_store_scan(q->c->store, CW_TABLE_JOB, key, sizeof key, true, SLICE_ROWS, newest_job,
+                           NULL, q, NULL);
+    if (q->reply->n_jobs >= q->limit)
+        q->full = true;
+    else if (rc < 0 || q->looked < SLICE_ROWS || q->next == 0)
+        q->end = true;
+}
+
 static bool live_job(struct cw_job *j, void *arg)
 {
     struct query *q = arg;
@@ -364,6 +406,8 @@ static void slice(struct query *q)
 {
     if (q->filter.n_sel > 0)
         slice_selector(q);
+    else if (q->newest)
+        slice_newest(q);
     else if (q->m->attempts)
         slice_done(q);
     else if (both(q) || q->stored)
@@ -405,6 +449,11 @@ static void query_step(void *arg)
 /* Where the page begins. */
 static void query_seek(struct query *q)
 {
+    q->newest = q->m->newest_first && !q->m->attempts && q->filter.n_sel == 0;
+    if (q->newest) {
+        q->next = q->m->has_after_id ? q->m->after_id - 1 : UINT64_MAX;
+        return;
+    }
     q->after_id = q->m->has_after_id ? q->m->after_id : 0;
     q->after_attempt = q->m->has_after_attempt ? q->m->after_attempt : 0;
     if (q->m->has_after_id && !q->m->has_after_attempt)

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/table.h"
 #include "ctld/effect.h"
+#include "ctld/eventlog.h"
 #include "ctld/jobview.h"
 #include "ctld/row.h"
 #include "model/node.h"
@@ -289,6 +290,7 @@ static int load_all(struct loading *l, struct cw_error *err)
     if (rc < 0)
         return rc;
     cw_effects_set_event_seq(c->effects, seq);
+    cw_eventlog_set(c->eventlog, seq);
     if (!cw_batch_empty(l->repair))
         rc = cw_store_commit(c->store, l->repair, err);
     if (rc < 0)

@@ -37,17 +37,19 @@ static void note(struct cancel *x, const char *fmt, ...)
 /* Of an array: the elements whose state was asked for. */
 static void narrow_by_state(struct cancel *x, const struct cw_job *j, struct cw_idset *set)
 {
-    if (x->filter.msg->n_states == 0)
+    bool on_nodes = x->filter.msg->n_nodes > 0; /* what waits is on none */
+    if (x->filter.msg->n_states == 0 && !on_nodes)
         return;
     struct cw_idset out = {0};
-    if (cw_jobfilter_state(&x->filter, CW__STATE__PENDING))
+    if (!on_nodes && cw_jobfilter_state(&x->filter, CW__STATE__PENDING))
         for (size_t r = 0; r < j->array->pending.n; r++)
             for (uint64_t k = j->array->pending.r[r].first; k <= j->array->pending.r[r].last; k++)
                 if (cw_idset_has(set, k))
                     cw_idset_add(&out, k, k);
     cw_list_each (p, &j->attempts) {
         const struct cw_attempt *a = cw_list_entry(p, struct cw_attempt, on_job);
-        if (cw_jobfilter_state(&x->filter, a->rec->state) && cw_idset_has(set, a->ordinal))
+        if (cw_jobfilter_state(&x->filter, a->rec->state) &&
+            cw_jobfilter_nodes(&x->filter, a->rec) && cw_idset_has(set, a->ordinal))
             cw_idset_add(&out, a->ordinal, a->ordinal);
     }
     cw_idset_fini(set);
@@ -164,7 +166,7 @@ void cw_req_cancel(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCM
                        .arena = cw_rpc_call_arena(call)};
     int rc = cw_jobfilter_init(&x.filter, x.m->filter, &err);
     if (rc == 0 && cw_jobfilter_is_empty(&x.filter))
-        rc = cw_fail(&err, -EINVAL, "say which jobs: ids, states, users, names or partitions");
+        rc = cw_fail(&err, -EINVAL, "say which jobs: ids, states, users, names, partitions, accounts, nodes or labels");
     if (rc == 0 && x.m->has_signal && (x.m->signal < 1 || x.m->signal > 64))
         rc = cw_fail(&err, -EINVAL, "signal %u does not exist", x.m->signal);
     if (rc < 0) {

@@ -12,15 +12,11 @@
 #include "base/log.h"
 #include "ctld/answer.h"
 #include "ctld/core.h"
-#include "ctld/cycle.h"
-#include "ctld/diskguard.h"
+#include "ctld/diagnosis.h"
 #include "ctld/effect.h"
 #include "ctld/jobview.h"
-#include "ctld/nodelink.h"
-#include "ctld/retention.h"
 #include "ctld/turn.h"
 #include "ctld/users.h"
-#include "ctld/waiter.h"
 #include "spec/outcome.h"
 #include "spec/selector.h"
 
@@ -102,112 +98,12 @@ static void verb_release(struct ctl *x)
 
 /* ---- diag ----------------------------------------------------------------------------------- */
 
-static json_int_t n(uint64_t v)
-{
-    return v > INT64_MAX ? INT64_MAX : (json_int_t)v;
-}
-
-static void set(json_t *o, const char *key, uint64_t v)
-{
-    json_object_set_new(o, key, json_integer(n(v)));
-}
-
-struct counts {
-    uint64_t pending, starting, running, other, waiting_elements;
-};
-
-static bool count_job(struct cw_job *j, void *arg)
-{
-    struct counts *k = arg;
-    if (j->state == CW__STATE__PENDING)
-        k->pending++;
-    else if (j->state == CW__STATE__STARTING)
-        k->starting++;
-    else if (j->state == CW__STATE__RUNNING)
-        k->running++;
-    else
-        k->other++;
-    k->waiting_elements += cw_job_n_waiting(j);
-    return true;
-}
-
-static uint64_t rows(struct cw_ctld *c, enum cw_table t)
-{
-    uint64_t v = 0;
-    return cw_store_count(c->store, t, &v, NULL) < 0 ? 0 : v;
-}
-
-static json_t *diag_jobs(struct cw_ctld *c)
-{
-    json_t *o = json_object();
-    struct counts k = {0};
-    cw_model_each_job(c->model, count_job, &k);
-    set(o, "live_jobs", cw_model_n_jobs(c->model));
-    set(o, "jobs_pending", k.pending);
-    set(o, "jobs_starting", k.starting);
-    set(o, "jobs_running", k.running);
-    set(o, "jobs_other", k.other);
-    set(o, "waiting_elements", k.waiting_elements);
-    set(o, "next_id", cw_model_next_id(c->model));
-    set(o, "nodes", cw_model_n_nodes(c->model));
-    set(o, "node_sessions", cw_nodelinks_count(c->links));
-    set(o, "waiting_clients", cw_waits_count(c->waits));
-    return o;
-}
-
-static void diag_times(struct cw_ctld *c, json_t *o)
-{
-    struct cw_turn_stats t;
-    struct cw_cycle_stats y;
-    struct cw_error why;
-    cw_turn_get_stats(c->turn, &t);
-    cw_cycle_get_stats(c->cycle, &y);
-    set(o, "commits", t.commits);
-    set(o, "commit_failures", t.failures);
-    set(o, "commit_last_us", (uint64_t)t.last_ns / 1000);
-    set(o, "commit_max_us", (uint64_t)t.max_ns / 1000);
-    set(o, "commit_mean_us", t.commits == 0 ? 0 : (uint64_t)t.total_ns / 1000 / t.commits);
-    set(o, "batch_open_bytes", t.open_bytes);
-    set(o, "batch_flying_bytes", t.flying_bytes);
-    set(o, "passes", y.passes);
-    set(o, "pass_started", y.started);
-    set(o, "pass_last_us", (uint64_t)y.last_ns / 1000);
-    set(o, "pass_max_us", (uint64_t)y.max_ns / 1000);
-    if (cw_turn_failing(c->turn, &why))
-        json_object_set_new(o, "store_error", json_string(why.text));
-}
-
-static void diag_store(struct cw_ctld *c, json_t *o)
-{
-    uint64_t bytes = 0;
-    cw_store_free_bytes(c->store, &bytes);
-    set(o, "store_free_bytes", bytes);
-    set(o, "rows_job", rows(c, CW_TABLE_JOB));
-    set(o, "rows_attempt", rows(c, CW_TABLE_ATTEMPT));
-    set(o, "rows_payload", rows(c, CW_TABLE_PAYLOAD));
-    set(o, "rows_event", rows(c, CW_TABLE_EVENT));
-    set(o, "rows_quarantine", rows(c, CW_TABLE_QUARANTINE));
-    set(o, "events_written", cw_effects_event_seq(c->effects));
-    set(o, "jobs_expired", cw_retention_expired(c->retention));
-    set(o, "quarantined_at_start", c->n_quarantined);
-    set(o, "uptime_s", (uint64_t)((cw_clock_real_ns() - c->start_ns) / CW_NS_PER_S));
-    set(o, "pid", (uint64_t)getpid());
-}
-
 /* Answered at once: it has to work while the disk does not. */
 static void verb_diag(struct ctl *x)
 {
-    json_t *o = diag_jobs(x->c), *v;
-    const char *key;
     cw_autobuf struct cw_buf text = {0};
-    diag_times(x->c, o);
-    diag_store(x->c, o);
-    json_object_foreach (o, key, v) {
-        if (json_is_integer(v))
-            cw_buf_addf(&text, "%-22s %lld\n", key, (long long)json_integer_value(v));
-        else
-            cw_buf_addf(&text, "%-22s %s\n", key, json_string_value(v));
-    }
+    json_t *o = cw_diagnosis_json(x->c);
+    cw_diagnosis_text(o, &text);
     cw_autofree char *json = json_dumps(o, JSON_COMPACT);
     json_decref(o);
     x->reply->text = cw_arena_strdup(x->arena, cw_buf_str(&text));

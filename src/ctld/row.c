@@ -62,6 +62,12 @@ void cw_row_attempt_parse(const uint8_t in[CW_ROW_ATTEMPT_KEY], uint64_t *ret_id
     *ret_attempt = cw_store_u32_key(in + 8);
 }
 
+void cw_row_step_key(uint8_t out[CW_ROW_STEP_KEY], uint64_t id, uint32_t attempt, uint32_t step)
+{
+    cw_row_attempt_key(out, id, attempt);
+    cw_store_key_u32(out + CW_ROW_ATTEMPT_KEY, step);
+}
+
 void cw_row_done_key(uint8_t out[CW_ROW_DONE_KEY], int64_t end_ns, uint64_t id, uint32_t attempt)
 {
     cw_store_key_u64(out, end_ns < 0 ? 0 : (uint64_t)end_ns);

@@ -31,6 +31,8 @@ int cw_row_get(struct cw_store *s, enum cw_table t, const void *key, size_t klen
 void cw_row_attempt_key(uint8_t out[CW_ROW_ATTEMPT_KEY], uint64_t id, uint32_t attempt);
 void cw_row_attempt_parse(const uint8_t in[CW_ROW_ATTEMPT_KEY], uint64_t *ret_id,
                           uint32_t *ret_attempt);
+#define CW_ROW_STEP_KEY 16u
+void cw_row_step_key(uint8_t out[CW_ROW_STEP_KEY], uint64_t id, uint32_t attempt, uint32_t step);
 /* Attempt 0 stands for the job as a whole. */
 #define CW_ROW_DONE_KEY 20u
 void cw_row_done_key(uint8_t out[CW_ROW_DONE_KEY], int64_t end_ns, uint64_t id, uint32_t attempt);

@@ -117,11 +117,9 @@ static void commit_done(void *arg)
         cw_log_info("state: commits succeed again");
     t->backoff_ms = 0;
     int64_t took = cw_clock_mono_ns() - t->began_ns;
-    t->stats.commits++;
+    cw_latency_add(&t->stats.latency, took);
     t->stats.last_ns = took;
     t->stats.total_ns += took;
-    if (took > t->stats.max_ns)
-        t->stats.max_ns = took;
     struct generation g = t->flying;
     memset(&t->flying, 0, sizeof t->flying);
     t->busy = false;

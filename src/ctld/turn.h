@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "ctld/latency.h"
 #include "loop/loop.h"
 #include "store/store.h"
 
@@ -21,8 +22,9 @@ enum cw_turn_stage { CW_TURN_EFFECT, CW_TURN_REPLY, CW_TURN_STAGES };
 typedef void (*cw_turn_fn)(void *arg, bool committed);
 
 struct cw_turn_stats {
-    uint64_t commits, failures, afters;
-    int64_t last_ns, max_ns, total_ns; /* of commits, queueing for a worker included */
+    uint64_t failures, afters;
+    struct cw_latency latency; /* of commits, queueing for a worker included */
+    int64_t last_ns, total_ns;
     size_t open_bytes, flying_bytes;
 };
 
