@@ -26,7 +26,9 @@ def check($file; $s; $path):
       elif type == "object" then
         ($s.required[]? | select(. as $k | $value | has($k) | not) | "\($path): \(.) is missing"),
         (keys_unsorted[] as $k
-         | if $s.properties | has($k) then $value[$k] | check($file; $s.properties[$k]; "\($path).\($k)")
+         | if ($s.additionalProperties | type) == "object" and ($s.properties | has($k) | not)
+           then $value[$k] | check($file; $s.additionalProperties; "\($path).\($k)")
+           elif $s.properties | has($k) then $value[$k] | check($file; $s.properties[$k]; "\($path).\($k)")
            else "\($path): \($k) is not declared" end)
       else empty end;
 

@@ -1,6 +1,6 @@
 # What commands print with --json is what doc/schema declares: each key, its type, what must be there.
 . "${CRUN_SRCDIR:?}/testsuite/lib.sh"
-plan 29
+plan 34
 instance_start 'plugin "gpu/fake" { options { count = 2 } }' 'partition "main" { max_time = "2h" }'
 cd "$T" || exit 1
 schemas=$CRUN_SRCDIR/doc/schema
@@ -57,6 +57,12 @@ fits "crun-queue, elements and finished jobs" queue '[.jobs[] | select(.array_in
 fits "crun-wait" wait ".jobs[0].exit_status == 3 and .jobs[0].attempt.exit_code == 3" crun-wait --json "$id"
 fits "crun-acct" acct ".jobs | length == 5" crun-acct --json "$id" "$arr" "$bad"
 is "an array and its elements have their own ids" "$(crun-ctl --json show job "$arr" | jq -c '.jobs[0] | [.id, .array_count, .array_completed]')" "[\"$arr\",3,3]"
+fits "crun-acct --eff --steps" acct '.jobs[0].efficiency.cores == 1' crun-acct --json --eff --steps "$id"
+fits "crun-events" events '[.events[] | select(.kind == "end")] | length >= 5' crun-events --json
+crun-events --jsonl "$arr" | head -n 1 >event.txt
+fits "crun-events --jsonl, a line" event '.kind == "submit"' cat event.txt
+fits "crun-diag" diag '.requests.submit.count >= 4 and .users[0].count > 0' crun-diag --json
+fits "crun-queue --label" queue '.jobs[0].labels.team == "red" and .jobs[0].account == "a"' crun-queue --json "$(submit -H --label team=red -A a -- true)"
 fits "crun-why of what waits" why '.jobs[0].why[0] | test("held")' crun-why --json "$hold"
 fits "crun-why of what could not start" why '.jobs[0].attempt.cause == "launch (user)" and .jobs[0].exit_status == 246' crun-why --json "$bad"
 fits "crun-why of nothing" error '.error.code == 2' crun-why --json 424242

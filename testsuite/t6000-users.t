@@ -2,7 +2,7 @@
 . "${CRUN_SRCDIR:?}/testsuite/lib.sh"
 [ "$(id -u)" = 0 ] || skip_all "needs root to become other users"
 id nobody >/dev/null 2>&1 || skip_all "needs the user nobody"
-plan 17
+plan 20
 command -v setpriv >/dev/null || skip_all "needs setpriv (util-linux)"
 H=$T/i
 mkdir -p "$H"
@@ -38,6 +38,9 @@ ok "an admin of the configuration may" as daemon crun-node drain n1 --reason=x
 mine=$(as nobody crun-submit --parsable -H -D "$T/out" -- true)
 ok "one's own job may be cancelled" as nobody crun-cancel "$mine"
 crun-node resume n1
+is "a user sees the events of own jobs only, and none of nodes" "$(as nobody crun-events --jsonl | jq -r '[.node, .job_id] | if .[1] == null then "node" else .[1] end' | sort -un | tr '\n' ' ')" "$(as nobody crun-acct -P -n -S 1h -o JobIDRaw | sort -un | tr '\n' ' ')"
+must_fail 1 "job $root does not exist" as nobody crun-events "$root"
+ok "an administrator sees all" sh -c "crun-events -k node-drain | grep -q drain && crun-events -j $mine | grep -q submit"
 id=$(as nobody crun-submit --parsable -D "$T/out" -i /proc/self/maps -o m.out -- cat)
 as nobody crun-wait "$id"
 like "a file of /proc would be the shepherd's: refused" "$(job_field "$id" .attempt.message)" '/proc/self/maps: Permission denied'

@@ -23,6 +23,8 @@ _crun_values() {
     case $1 in
     --partition | --queue | -p) _crun_partitions ;;
     --jobs | -j) _crun_jobs ;;
+    --for) echo start running end ;;
+    --kind | -k) echo submit start running end cancel hold release requeue ;;
     --states) echo PENDING STARTING RUNNING COMPLETING COMPLETED FAILED CANCELLED TIMEOUT OUT_OF_MEMORY NODE_FAIL LAUNCH_FAILED all ;;
     --user | -u) compgen -u ;;
     --signal) echo TERM INT HUP USR1 USR2 STOP CONT KILL ;;
@@ -37,7 +39,7 @@ _crun_values() {
 # Words that are no options.
 _crun_operands() { # COMMAND FIRST_OPERAND
     case $1 in
-    crun-why | crun-wait | crun-logs | crun-cancel | crun-queue | crun-acct) _crun_jobs ;;
+    crun-why | crun-wait | crun-logs | crun-cancel | crun-queue | crun-acct | crun-events | crun-stat | crun-prio) _crun_jobs ;;
     crun-info) _crun_nodes ;;
     crun-node) if [ -z "$2" ]; then echo list show drain resume; else _crun_nodes; fi ;;
     crun-ctl)
@@ -88,4 +90,4 @@ _crun_complete() {
 }
 
 complete -F _crun_complete crun-submit crun-queue crun-why crun-cancel crun-wait crun-logs crun-acct \
-    crun-info crun-node crun-ctl crun-start crun-stop
+    crun-info crun-node crun-ctl crun-events crun-diag crun-prio crun-stat crun-start crun-stop

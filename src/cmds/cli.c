@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/crashpoint.h"
+#include "base/quantity.h"
 
 volatile sig_atomic_t cw_cli_interrupted;
 
@@ -33,6 +34,10 @@ static const struct {
     {"crun-acct", "[ID ...]", "accounting: what jobs used", cw_cmd_acct},
     {"crun-info", "[NODE ...]", "partitions and nodes at a glance", cw_cmd_info},
     {"crun-node", "list|show|drain|resume [NODE ...]", "look at and steer nodes", cw_cmd_node},
+    {"crun-events", "[ID ...]", "the history of jobs, and what happens next", cw_cmd_events},
+    {"crun-stat", "ID ...", "what running jobs use now", cw_cmd_stat},
+    {"crun-diag", "", "statistics of the controller", cw_cmd_diag},
+    {"crun-prio", "[ID ...]", "the terms of waiting jobs' ranks", cw_cmd_prio},
     {"crun-ctl", "VERB [ARG ...]", "control the instance", cw_cmd_ctl},
 };
 
@@ -117,6 +122,37 @@ void cw_cli_print_json(const char *what, json_t *root)
     json_decref(root);
 }
 
+void cw_cli_print_jsonl(json_t *o)
+{
+    json_dumpf(o, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER);
+    putchar('\n');
+    json_decref(o);
+}
+
+int cw_cli_number(const char *text, uint64_t max, uint64_t *ret, protobuf_c_boolean *ret_has,
+                  struct cw_error *err)
+{
+    char *end;
+    errno = 0;
+    unsigned long long n = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || n > max)
+        return cw_fail(err, -EINVAL, "'%s' is not a number from 0 to %llu", text,
+                       (unsigned long long)max);
+    *ret = n;
+    if (ret_has != NULL)
+        *ret_has = true;
+    return 0;
+}
+
+int cw_cli_timeout(const char *text, uint64_t *ret_ms, struct cw_error *err)
+{
+    uint64_t s;
+    int rc = cw_duration_parse(text, &s, err);
+    if (rc == 0)
+        *ret_ms = s == CW_DURATION_UNLIMITED ? 0 : s * 1000;
+    return rc;
+}
+
 int cw_cli_uid(const char *text, uint32_t *ret, struct cw_error *err)
 {
     char *end;
@@ -131,15 +167,6 @@ int cw_cli_uid(const char *text, uint32_t *ret, struct cw_error *err)
         return cw_fail(err, -EINVAL, "user '%s' does not exist", text);
     *ret = pw->pw_uid;
     return 0;
-}
-
-const char *cw_cli_user(const Cw__Owner *o)
-{
-    static char number[16];
-    if (o->name != NULL && o->name[0] != '\0')
-        return o->name;
-    snprintf(number, sizeof(number), "%u", o->uid);
-    return number;
 }
 
 int main(int argc, char **argv)

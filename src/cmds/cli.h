@@ -38,6 +38,13 @@ int cw_cli_call(struct cw_cli *c, enum cw_kind kind, const ProtobufCMessage *m, 
                 ProtobufCMessage **ret);
 /* Prints {"schema": "crun/WHAT/1", "generated": now, ...} and frees root. */
 void cw_cli_print_json(const char *what, json_t *root);
+/* One object on a line of its own, and frees it. */
+void cw_cli_print_jsonl(json_t *o);
+/* Digits; -EINVAL with what is allowed. ret_has may be NULL. */
+int cw_cli_number(const char *text, uint64_t max, uint64_t *ret, protobuf_c_boolean *ret_has,
+                  struct cw_error *err);
+/* A duration as milliseconds; 0 for an unlimited one. */
+int cw_cli_timeout(const char *text, uint64_t *ret_ms, struct cw_error *err);
 /* uid of a name or number; -EINVAL. */
 int cw_cli_uid(const char *text, uint32_t *ret, struct cw_error *err);
 const char *cw_cli_user(const Cw__Owner *o); /* name, or the number as text (static storage) */
@@ -51,4 +58,8 @@ int cw_cmd_logs(struct cw_cli *c, int argc, char *const *argv);
 int cw_cmd_acct(struct cw_cli *c, int argc, char *const *argv);
 int cw_cmd_info(struct cw_cli *c, int argc, char *const *argv);
 int cw_cmd_node(struct cw_cli *c, int argc, char *const *argv);
+int cw_cmd_events(struct cw_cli *c, int argc, char *const *argv);
+int cw_cmd_stat(struct cw_cli *c, int argc, char *const *argv);
+int cw_cmd_diag(struct cw_cli *c, int argc, char *const *argv);
+int cw_cmd_prio(struct cw_cli *c, int argc, char *const *argv);
 int cw_cmd_ctl(struct cw_cli *c, int argc, char *const *argv);

@@ -67,6 +67,8 @@ int cw_cmd_cancel(struct cw_cli *c, int argc, char *const *argv)
         rc = cw_cli_usage(c, "say which jobs: an ID, or an option such as --me");
     if (rc < 0)
         rc = cw_cli_connect(c);
+    if (rc < 0)
+        rc = cw_jobquery_resolve(c, &k.query.ids);
     if (rc < 0) {
         Cw__CancelRequest req = CW__CANCEL_REQUEST__INIT;
         ProtobufCMessage *m;

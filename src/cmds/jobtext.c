@@ -23,7 +23,10 @@ char *cw_jobtext_id(const Cw__JobInfo *j, size_t max, struct cw_buf *out)
     }
     size_t n = strlen(list);
     bool cut = max != 0 && n > max;
-    cw_buf_addf(out, "%" PRIu64 "_[%.*s%s]", j->id, (int)(cut ? max : n), list, cut ? "..." : "");
+    cw_buf_addf(out, "%" PRIu64 "_[%.*s%s", j->id, (int)(cut ? max : n), list, cut ? "..." : "");
+    if (j->spec->array != NULL && j->spec->array->throttle > 0)
+        cw_buf_addf(out, "%%%u", j->spec->array->throttle);
+    cw_buf_add_str(out, "]");
     return out->data;
 }
 
@@ -85,7 +88,7 @@ static json_t *lower(const char *name)
     return json_string(cw_buf_str(&b));
 }
 
-static json_t *usage_json(const Cw__Usage *u)
+json_t *cw_jobtext_usage_json(const Cw__Usage *u)
 {
     json_t *o = json_object();
     if (u->has_cpu_user_ns)
@@ -96,7 +99,50 @@ static json_t *usage_json(const Cw__Usage *u)
         add_int(o, "mem_peak_bytes", u->mem_peak_bytes);
     if (u->has_maxrss_bytes)
         add_int(o, "maxrss_bytes", u->maxrss_bytes);
+    if (u->has_mem_anon_peak_bytes)
+        add_int(o, "mem_anon_peak_bytes", u->mem_anon_peak_bytes);
+    if (u->has_throttled_ns)
+        add_int(o, "throttled_ns", u->throttled_ns);
     add_str(o, "source", u->source);
+    return o;
+}
+
+static void grant_json(json_t *o, const Cw__Grant *g)
+{
+    add_str(o, "node", g->node);
+    add_str(o, "cores", g->cores);
+    add_str(o, "cpus", g->cpus);
+    add_int(o, "mem_bytes", g->mem_bytes);
+    json_t *gpus = json_array();
+    for (size_t i = 0; i < g->n_gpus; i++)
+        json_array_append_new(gpus, json_integer(g->gpus[i]->index));
+    json_object_set_new(o, "gpus", gpus);
+}
+
+json_t *cw_jobtext_step_json(const Cw__StepRecord *s)
+{
+    json_t *o = json_object(), *nodes = json_array();
+    add_int(o, "step", s->step);
+    add_str(o, "name", s->name);
+    json_object_set_new(o, "state", lower(cw_state_name(s->state)));
+    if (s->has_ntasks)
+        add_int(o, "ntasks", s->ntasks);
+    for (size_t i = 0; i < s->n_nodes; i++)
+        json_array_append_new(nodes, json_string(s->nodes[i]));
+    json_object_set_new(o, "nodes", nodes);
+    add_time(o, "create", s->has_create_ns, s->create_ns);
+    add_time(o, "start", s->has_start_ns, s->start_ns);
+    add_time(o, "end", s->has_end_ns, s->end_ns);
+    if (s->has_exit_code)
+        add_int(o, "exit_code", s->exit_code);
+    if (s->has_signal)
+        add_int(o, "signal", s->signal);
+    if (s->has_cause)
+        add_str(o, "cause", cw_cause_name(s->cause));
+    if (s->usage != NULL)
+        json_object_set_new(o, "usage", cw_jobtext_usage_json(s->usage));
+    add_str(o, "message", s->message);
+    add_str(o, "cores", s->cores);
     return o;
 }
 
@@ -105,15 +151,16 @@ static json_t *attempt_json(const Cw__AttemptRecord *a)
     json_t *o = json_object();
     add_int(o, "attempt", a->attempt);
     json_object_set_new(o, "state", lower(cw_state_name(a->state)));
-    if (a->grant != NULL) {
-        add_str(o, "node", a->grant->node);
-        add_str(o, "cores", a->grant->cores);
-        add_str(o, "cpus", a->grant->cpus);
-        add_int(o, "mem_bytes", a->grant->mem_bytes);
-        json_t *gpus = json_array();
-        for (size_t i = 0; i < a->grant->n_gpus; i++)
-            json_array_append_new(gpus, json_integer(a->grant->gpus[i]->index));
-        json_object_set_new(o, "gpus", gpus);
+    if (a->grant != NULL)
+        grant_json(o, a->grant);
+    if (a->n_more_grants > 0) { /* node 0 is told above */
+        json_t *more = json_array();
+        for (size_t i = 0; i < a->n_more_grants; i++) {
+            json_t *g = json_object();
+            grant_json(g, a->more_grants[i]);
+            json_array_append_new(more, g);
+        }
+        json_object_set_new(o, "more_nodes", more);
     }
     if (a->has_cpus_bound)
         json_object_set_new(o, "cpus_bound", json_boolean(a->cpus_bound));
@@ -130,7 +177,7 @@ static json_t *attempt_json(const Cw__AttemptRecord *a)
     if (a->has_cause)
         add_str(o, "cause", cw_cause_name(a->cause));
     if (a->usage != NULL)
-        json_object_set_new(o, "usage", usage_json(a->usage));
+        json_object_set_new(o, "usage", cw_jobtext_usage_json(a->usage));
     add_str(o, "message", a->message);
     add_str(o, "stdout_path", a->stdout_path);
     add_str(o, "stderr_path", a->stderr_path);
@@ -164,6 +211,24 @@ json_t *cw_jobtext_json(const Cw__JobInfo *j)
     if (j->spec->has_time_limit_s && j->spec->time_limit_s != CW_DURATION_UNLIMITED)
         add_int(o, "time_limit_s", j->spec->time_limit_s);
     add_str(o, "workdir", j->spec->workdir);
+    add_str(o, "account", j->spec->account);
+    add_str(o, "qos", j->spec->qos);
+    if (j->spec->n_labels > 0) {
+        json_t *labels = json_object();
+        for (size_t i = 0; i < j->spec->n_labels; i++)
+            add_str(labels, j->spec->labels[i]->key, j->spec->labels[i]->value);
+        json_object_set_new(o, "labels", labels);
+    }
+    if (j->has_priority)
+        json_object_set_new(o, "priority", json_integer((json_int_t)j->priority));
+    add_time(o, "start_estimate", j->has_start_ns, j->start_ns);
+    if (j->n_start_nodes > 0) {
+        json_t *nodes = json_array();
+        for (size_t i = 0; i < j->n_start_nodes; i++)
+            json_array_append_new(nodes, json_string(j->start_nodes[i]));
+        json_object_set_new(o, "start_nodes", nodes);
+    }
+    add_time(o, "eligible", j->has_eligible_ns, j->eligible_ns);
     add_time(o, "submit", true, j->submit_ns);
     add_time(o, "end", j->has_end_ns, j->end_ns);
     if (j->has_count && j->spec->array != NULL && !j->has_index) {
@@ -177,5 +242,11 @@ json_t *cw_jobtext_json(const Cw__JobInfo *j)
         json_object_set_new(o, "exit_status", json_integer(j->exit_status));
     if (j->attempt != NULL)
         json_object_set_new(o, "attempt", attempt_json(j->attempt));
+    if (j->n_steps > 0) {
+        json_t *steps = json_array();
+        for (size_t i = 0; i < j->n_steps; i++)
+            json_array_append_new(steps, cw_jobtext_step_json(j->steps[i]));
+        json_object_set_new(o, "steps", steps);
+    }
     return o;
 }

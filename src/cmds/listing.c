@@ -8,6 +8,8 @@
 
 #include "base/mem.h"
 
+#define LISTING_COLUMNS_MAX 32u
+
 struct cw_listing {
     struct libscols_table *table;
     size_t n;
@@ -43,25 +45,31 @@ struct cw_listing *cw_listing_create(const char *const *headers, bool no_header,
     return l;
 }
 
-void cw_listing_row(struct cw_listing *l, ...)
+void cw_listing_cells(struct cw_listing *l, const char *const *cells)
 {
     struct libscols_line *line = l->parsable ? NULL : scols_table_new_line(l->table, NULL);
     if (line == NULL && !l->parsable)
         abort();
-    va_list ap;
-    va_start(ap, l);
-    for (size_t i = 0; i < l->n; i++) {
-        const char *s = va_arg(ap, const char *);
-        if (s == NULL)
-            break;
+    for (size_t i = 0; i < l->n && cells[i] != NULL; i++) {
         if (l->parsable)
-            printf("%s%s", i == 0 ? "" : "|", s);
+            printf("%s%s", i == 0 ? "" : "|", cells[i]);
         else
-            scols_line_set_data(line, i, s);
+            scols_line_set_data(line, i, cells[i]);
     }
-    va_end(ap);
     if (l->parsable)
         putchar('\n');
+}
+
+void cw_listing_row(struct cw_listing *l, ...)
+{
+    const char *cells[LISTING_COLUMNS_MAX + 1] = {NULL};
+    va_list ap;
+    va_start(ap, l);
+    for (size_t i = 0; i < l->n && i < LISTING_COLUMNS_MAX; i++)
+        if ((cells[i] = va_arg(ap, const char *)) == NULL)
+            break;
+    va_end(ap);
+    cw_listing_cells(l, cells);
 }
 
 void cw_listing_discard(struct cw_listing *l)

@@ -11,5 +11,6 @@ size_t cw_listing_id_max(void);
 struct cw_listing *cw_listing_create(const char *const *headers, bool no_header, bool parsable);
 void cw_listing_row(struct cw_listing *l, ...)
     __attribute__((sentinel));               /* const char * per column, then NULL */
+void cw_listing_cells(struct cw_listing *l, const char *const *cells); /* one per column */
 void cw_listing_print(struct cw_listing *l); /* to stdout; frees l */
 void cw_listing_discard(struct cw_listing *l); /* without printing; NULL allowed */

@@ -20,6 +20,16 @@ const char *cw_nodetext_state(const Cw__NodeInfo *n)
     return n->cores_used < cw_nodetext_cores(n) ? "mixed" : "allocated";
 }
 
+static void add_list(struct cw_buf *out, const char *what, char *const *v, size_t n)
+{
+    if (n == 0)
+        return;
+    cw_buf_addf(out, "  %-11s", what);
+    for (size_t k = 0; k < n; k++)
+        cw_buf_addf(out, " %s", v[k]);
+    cw_buf_add_str(out, "\n");
+}
+
 void cw_nodetext_show(const Cw__NodeInfo *n, struct cw_buf *out)
 {
     char used[32], total[32], when[40];
@@ -41,6 +51,17 @@ void cw_nodetext_show(const Cw__NodeInfo *n, struct cw_buf *out)
             cw_buf_addf(out, " %s", i->features[k]);
         cw_buf_add_str(out, "\n");
     }
+    add_list(out, "labels:", i != NULL ? i->labels : NULL, i != NULL ? i->n_labels : 0);
+    add_list(out, "isolations:", i != NULL ? i->isolations : NULL, i != NULL ? i->n_isolations : 0);
+    add_list(out, "partitions:", n->partitions, n->n_partitions);
+    if (i != NULL && i->hostname != NULL)
+        cw_buf_addf(out, "  host:       %s\n", i->hostname);
+    if (i != NULL && i->version != NULL)
+        cw_buf_addf(out, "  version:    %s\n", i->version);
+    if (n->node->address != NULL)
+        cw_buf_addf(out, "  address:    %s\n", n->node->address);
+    if (n->node->config_hash != NULL)
+        cw_buf_addf(out, "  config:     %s\n", n->node->config_hash);
     if (n->has_last_seen_ns)
         cw_buf_addf(out, "  last seen:  %s\n",
                     cw_clock_format(n->last_seen_ns, when, sizeof(when)));
