@@ -159,5 +159,5 @@ int world_end(struct world *w, uint64_t id, uint32_t attempt, uint32_t exit_code
     e.exit_code = exit_code;
     e.end_ns = cw_clock_real_ns();
     e.empty = true;
-    return cw_model_ended(w->c.model, &e, e.end_ns, 3);
+    return cw_model_ended(w->c.model, cw_model_node(w->c.model, "n1"), &e, e.end_ns, 3);
 }

@@ -157,7 +157,7 @@ static void send_run(void *arg, bool committed)
     if (n != NULL) {
         if (s->kind == CW_EFFECT_SEND_START) {
             cw_crashpoint("effect.before-send-start");
-            cw_nodelink_send_start(s->c, s->id, s->attempt);
+            cw_nodelink_send_start(s->c, n, s->id, s->attempt);
             cw_crashpoint("effect.after-send-start");
         } else if (s->kind == CW_EFFECT_SEND_KILL) {
             cw_nodelink_send_kill(s->c, n, s->id, s->attempt, s->cause, s->grace_ms);
@@ -175,7 +175,7 @@ static void send_later(struct cw_effects *fx, const struct cw_effect *e)
     s->kind = e->kind;
     s->id = e->attempt->id;
     s->attempt = e->attempt->attempt;
-    s->node = e->attempt->node->index;
+    s->node = e->node->index;
     s->signal = e->signal;
     s->cause = e->cause;
     uint32_t grace_s =

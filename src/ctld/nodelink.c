@@ -136,7 +136,7 @@ static void again_run(void *arg, bool committed)
     if (n != NULL && g->kill)
         cw_nodelink_send_kill(g->c, n, g->id, g->attempt, g->cause, g->grace_ms);
     else if (n != NULL)
-        cw_nodelink_send_start(g->c, g->id, g->attempt);
+        cw_nodelink_send_start(g->c, n, g->id, g->attempt);
     free(g);
 }
 
@@ -145,15 +145,16 @@ static void again_later(struct cw_ctld *c, const struct again *g)
     cw_turn_after(c->turn, CW_TURN_EFFECT, again_run, cw_xmemdup(g, sizeof *g));
 }
 
-static void on_again(const struct cw_attempt *a, void *arg)
+static void on_again(const struct cw_part *p, void *arg)
 {
+    const struct cw_attempt *a = p->attempt;
     struct cw_ctld *c = arg;
     struct again g = {.c = c,
-                      .node = a->node->index,
+                      .node = p->node->index,
                       .id = a->id,
                       .attempt = a->attempt,
                       .kill = a->kill_step != 0};
-    g.cause = a->rec->has_kill_cause ? a->rec->kill_cause : CW__CAUSE__CAUSE_CANCEL;
+    g.cause = a->rec->has_kill_cause ? a->rec->kill_cause : CW__CAUSE__CAUSE_PEER;
     g.grace_ms = (a->job != NULL ? a->job->kill_grace_s : c->conf->kill_grace_s) * 1000u;
     again_later(c, &g);
 }
@@ -397,19 +398,19 @@ static void push(struct cw_ctld *c, struct cw_node *n, const Cw__NodeRecordMsg *
     link_touch(l);
 }
 
-void cw_nodelink_send_start(struct cw_ctld *c, uint64_t id, uint32_t attempt)
+void cw_nodelink_send_start(struct cw_ctld *c, struct cw_node *n, uint64_t id, uint32_t attempt)
 {
     struct cw_arena *a = cw_arena_create();
     struct cw_error err = {0};
     Cw__NodeRecordMsg m = CW__NODE_RECORD_MSG__INIT;
-    int rc = cw_taskstart_build(c, id, attempt, a, &m.start, &err);
+    int rc = cw_taskstart_build(c, n, id, attempt, a, &m.start, &err);
     struct cw_attempt *at = cw_model_attempt(c->model, id);
     if (rc == 0) {
-        push(c, at->node, &m);
+        push(c, n, &m);
     } else if (rc != -ENOENT) {
         cw_log_error("job %llu attempt %u: cannot be started: %s", (unsigned long long)id, attempt,
                      err.text);
-        cw_reconcile_unstartable(c, at, err.text);
+        cw_reconcile_unstartable(c, cw_attempt_part(at, n), err.text);
     }
     cw_arena_destroy(a);
 }

@@ -19,7 +19,7 @@ void cw_nodelink_drop(struct cw_ctld *c, const struct cw_node *n);
 size_t cw_nodelinks_count(const struct cw_nodelinks *k);
 
 /* Each only after the commit of what it tells. Without a link nothing is sent: HELLO settles it. */
-void cw_nodelink_send_start(struct cw_ctld *c, uint64_t id, uint32_t attempt);
+void cw_nodelink_send_start(struct cw_ctld *c, struct cw_node *n, uint64_t id, uint32_t attempt);
 void cw_nodelink_send_kill(struct cw_ctld *c, struct cw_node *n, uint64_t id, uint32_t attempt,
                            Cw__Cause cause, uint32_t grace_ms);
 void cw_nodelink_send_signal(struct cw_ctld *c, struct cw_node *n, uint64_t id, uint32_t attempt,

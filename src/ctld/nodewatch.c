@@ -23,13 +23,11 @@ static void give_up(struct cw_ctld *c, struct cw_node *n, int64_t now_ns)
     n->lost = true;
     cw_nodelink_drop(c, n); /* when it returns, it has to say what it still runs */
     size_t lost = 0;
-    cw_list_each_safe (p, &n->attempts) {
-        struct cw_attempt *a = cw_list_entry(p, struct cw_attempt, on_node);
-        if (cw_state_terminal(a->rec->state))
-            continue;
-        cw_model_lost(c->model, a, "its node was silent for too long", false, now_ns,
+    cw_list_each_safe (at, &n->parts) {
+        struct cw_part *p = cw_list_entry(at, struct cw_part, on_node);
+        lost += p->phase < CW_PART_ENDED;
+        cw_model_lost(c->model, p, "its node was silent for too long", false, now_ns,
                       c->conf->max_requeues);
-        lost++;
     }
     if (lost > 0)
         cw_log_error("node %s: lost, silent for more than %u s; %zu attempts given up", n->name,

@@ -1,6 +1,7 @@
-/* reconcile.c: the node's word against ours. Rules, per attempt of ours on that node:
- *   starting here, unknown there    it never arrived: start again (or end it, when it was to be
- * killed) running here, unknown there     lost; its processes are gone with it, the ledger is free
+/* reconcile.c: the node's word against ours. Rules, per part of an attempt of ours on that node:
+ *   granted here, unknown there     it never arrived: start again (or end it, when it was to be
+ *                                   killed); a head whose turn has not come waits
+ *   started here, unknown there     lost; its processes are gone with it, the ledger is free
  *   ended here, unknown there       what was left over is gone: the ledger is free
  *   ended here, alive there         fenced: kill
  * and alive there, unknown here: kill. What has ended there comes as an END record of its own.
@@ -28,7 +29,7 @@ static void on_inventory(struct cw_ctld *c, struct cw_node *n, Cw__Inventory *in
 
 static void on_ended(struct cw_ctld *c, struct cw_node *n, const Cw__TaskEnd *e, int64_t now)
 {
-    int rc = cw_model_ended(c->model, e, now, c->conf->max_requeues);
+    int rc = cw_model_ended(c->model, n, e, now, c->conf->max_requeues);
     if (rc < 0)
         cw_log_debug("node %s: end of %llu attempt %u ignored: %s", n->name, u(e->key->id),
                      e->key->attempt, strerror(-rc));
@@ -43,7 +44,7 @@ int cw_reconcile_record(struct cw_ctld *c, struct cw_node *n, const Cw__NodeReco
 {
     int64_t now = cw_clock_real_ns();
     if (m->started != NULL && m->started->key != NULL) {
-        if (cw_model_started(c->model, m->started, now) < 0) {
+        if (cw_model_started(c->model, n, m->started, now) < 0) {
             *ret_key = m->started->key;
             return -ESTALE;
         }
@@ -51,7 +52,7 @@ int cw_reconcile_record(struct cw_ctld *c, struct cw_node *n, const Cw__NodeReco
     if (m->end != NULL && m->end->key != NULL)
         on_ended(c, n, m->end, now);
     if (m->emptied != NULL && m->emptied->key != NULL)
-        cw_model_emptied(c->model, m->emptied->key->id, m->emptied->key->attempt, now);
+        cw_model_emptied(c->model, n, m->emptied->key->id, m->emptied->key->attempt, now);
     if (m->inventory != NULL)
         on_inventory(c, n, m->inventory);
     return 0;
@@ -82,41 +83,42 @@ static void welcome_kill(Cw__NodeWelcome *w, struct cw_arena *a, const struct th
     w->kill[w->n_kill++] = key;
 }
 
-static void end_unstarted(struct cw_ctld *c, const struct cw_attempt *a, Cw__Cause cause,
+static void end_unstarted(struct cw_ctld *c, const struct cw_part *p, Cw__Cause cause,
                           const char *why, int64_t now)
 {
     Cw__TaskEnd e = CW__TASK_END__INIT;
     Cw__TaskKey key = CW__TASK_KEY__INIT;
-    key.id = a->id;
-    key.attempt = a->attempt;
+    key.id = p->attempt->id;
+    key.attempt = p->attempt->attempt;
     e.key = &key;
     e.cause = cause;
     e.end_ns = now;
     e.empty = true;
     e.message = (char *)why;
-    cw_model_ended(c->model, &e, now, c->conf->max_requeues);
+    cw_model_ended(c->model, p->node, &e, now, c->conf->max_requeues);
 }
 
-void cw_reconcile_unstartable(struct cw_ctld *c, const struct cw_attempt *a, const char *why)
+void cw_reconcile_unstartable(struct cw_ctld *c, const struct cw_part *p, const char *why)
 {
-    end_unstarted(c, a, CW__CAUSE__CAUSE_LAUNCH_USER, why, cw_clock_real_ns());
+    end_unstarted(c, p, CW__CAUSE__CAUSE_LAUNCH_USER, why, cw_clock_real_ns());
 }
 
 /* The node does not know it. */
-static void absent(struct cw_ctld *c, struct cw_node *n, struct cw_attempt *a,
+static void absent(struct cw_ctld *c, struct cw_node *n, struct cw_part *p,
                    cw_reconcile_again_fn again, void *arg, int64_t now)
 {
-    if (cw_state_terminal(a->rec->state)) {
-        cw_model_emptied(c->model, a->id, a->attempt, now);
-    } else if (a->rec->state == CW__STATE__STARTING && a->kill_step == 0) {
-        again(a, arg);
-    } else if (a->rec->state == CW__STATE__STARTING) {
-        end_unstarted(c, a, a->rec->has_kill_cause ? a->rec->kill_cause : CW__CAUSE__CAUSE_CANCEL,
+    const struct cw_attempt *a = p->attempt;
+    if (p->phase >= CW_PART_ENDED) {
+        cw_model_emptied(c->model, n, a->id, a->attempt, now);
+    } else if (cw_part_startable(p)) {
+        again(p, arg);
+    } else if (p->phase == CW_PART_GRANTED && a->kill_step != 0) {
+        end_unstarted(c, p, a->rec->has_kill_cause ? a->rec->kill_cause : CW__CAUSE__CAUSE_PEER,
                       NULL, now);
-    } else {
+    } else if (p->phase == CW_PART_STARTED) {
         cw_log_warn("node %s: came back without job %llu attempt %u: lost", n->name, u(a->id),
                     a->attempt);
-        cw_model_lost(c->model, a, "the node came back without it", true, now,
+        cw_model_lost(c->model, p, "the node came back without it", true, now,
                       c->conf->max_requeues);
     }
 }
@@ -133,19 +135,20 @@ void cw_reconcile_hello(struct cw_ctld *c, struct cw_node *n, const Cw__NodeHell
     qsort(v, m->n_tasks, sizeof *v, theirs_cmp);
     w->kill = cw_arena_alloc(arena, (m->n_tasks + 1) * sizeof *w->kill);
 
-    cw_list_each_safe (p, &n->attempts) {
-        struct cw_attempt *a = cw_list_entry(p, struct cw_attempt, on_node);
+    cw_list_each_safe (at, &n->parts) {
+        struct cw_part *p = cw_list_entry(at, struct cw_part, on_node);
+        const struct cw_attempt *a = p->attempt;
         struct theirs want = {a->id, a->attempt, false, false};
         struct theirs *t = bsearch(&want, v, m->n_tasks, sizeof *v, theirs_cmp);
         if (t == NULL) {
-            absent(c, n, a, again, arg, now);
+            absent(c, n, p, again, arg, now);
             continue;
         }
         t->known = true;
-        if (t->alive && cw_state_terminal(a->rec->state))
+        if (t->alive && p->phase >= CW_PART_ENDED)
             welcome_kill(w, arena, t);
         else if (t->alive && a->kill_step != 0)
-            again(a, arg);
+            again(p, arg);
     }
     for (size_t i = 0; i < m->n_tasks; i++)
         if (!v[i].known && v[i].alive) {

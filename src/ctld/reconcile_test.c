@@ -15,9 +15,9 @@ struct outcome {
     size_t again, killed;
 };
 
-static void on_again(const struct cw_attempt *a, void *arg)
+static void on_again(const struct cw_part *p, void *arg)
 {
-    (void)a;
+    (void)p;
     ((struct outcome *)arg)->again++;
 }
 
@@ -63,7 +63,7 @@ static uint64_t running(struct world *w)
     s.key = &key;
     s.pid = 42;
     s.start_ns = cw_clock_real_ns();
-    assert_int_equal(cw_model_started(w->c.model, &s, s.start_ns), 0);
+    assert_int_equal(cw_model_started(w->c.model, cw_model_node(w->c.model, "n1"), &s, s.start_ns), 0);
     return id;
 }
 
@@ -157,8 +157,8 @@ static void what_was_given_up_is_killed_and_its_core_stays_held(void **state)
 {
     struct world *w = *state;
     uint64_t id = running(w);
-    cw_model_lost(w->c.model, cw_model_attempt(w->c.model, id), "silent", false, cw_clock_real_ns(),
-                  3);
+    cw_model_lost(w->c.model, &cw_model_attempt(w->c.model, id)->parts[0], "silent", false,
+                  cw_clock_real_ns(), 3);
     assert_int_equal(hello(w, id, 1, CW__STATE__RUNNING).killed, 1);
     assert_int_equal(cw_model_node(w->c.model, "n1")->n_free, 0);
     hello(w, 0, 0, 0); /* the node says that it is gone */

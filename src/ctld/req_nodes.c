@@ -37,12 +37,13 @@ static Cw__NodeInfo *node_info(struct cw_ctld *c, const struct cw_node *n, struc
     i->mem_used = n->mem_used;
     i->gpus_used = n->gpus_total - (uint32_t)__builtin_popcountll(n->gpu_free);
     size_t attempts = 0, q = 0;
-    cw_list_each (p, &n->attempts)
+    cw_list_each (p, &n->parts)
         attempts++;
     i->quarantined = cw_arena_alloc(a, (attempts + 1) * sizeof *i->quarantined);
-    cw_list_each (p, &n->attempts) {
-        const struct cw_attempt *at = cw_list_entry(p, struct cw_attempt, on_node);
-        if (cw_state_terminal(at->rec->state))
+    cw_list_each (p, &n->parts) {
+        const struct cw_part *part = cw_list_entry(p, struct cw_part, on_node);
+        const struct cw_attempt *at = part->attempt;
+        if (part->phase >= CW_PART_ENDED)
             i->quarantined[q++] = cw_arena_printf(
                 a, "job %llu attempt %u: %s", (unsigned long long)at->id, at->attempt,
                 at->rec->message != NULL ? at->rec->message : "not proven empty");

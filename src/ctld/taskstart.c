@@ -31,12 +31,50 @@ static const char *resolve_isolation(const struct cw_ctld *c, const struct cw_jo
     return c->conf->default_isolation;
 }
 
-int cw_taskstart_build(struct cw_ctld *c, uint64_t id, uint32_t attempt, struct cw_arena *a,
-                       Cw__TaskStart **ret, struct cw_error *err)
+/* What a node has to know of all nodes of its attempt: names, tasks, how many cores. */
+static void start_nodes(Cw__TaskStart *t, const struct cw_part *p, struct cw_arena *a)
+{
+    const struct cw_attempt *at = p->attempt;
+    t->grant = (Cw__Grant *)cw_part_grant(p);
+    if (at->n_parts == 1)
+        return;
+    t->has_node = true;
+    t->node = cw_part_number(p);
+    t->n_grants = at->n_parts;
+    t->grants = cw_arena_alloc(a, at->n_parts * sizeof *t->grants);
+    for (uint32_t k = 0; k < at->n_parts; k++) {
+        const Cw__Grant *from = cw_part_grant(&at->parts[k]);
+        Cw__Grant *g = cw_arena_alloc(a, sizeof *g);
+        cw__grant__init(g);
+        g->node = from->node;
+        g->cores = from->cores;
+        g->cpus = (char *)"";
+        g->has_ntasks = from->has_ntasks;
+        g->ntasks = from->ntasks;
+        t->grants[k] = g;
+    }
+}
+
+/* Only the head runs what the payload holds. */
+static int find_payload(struct cw_ctld *c, const Cw__JobRecord *rec, const struct cw_part *p,
+                        const Cw__Payload **ret, struct cw_error *err)
+{
+    static const Cw__Payload none = CW__PAYLOAD__INIT;
+    *ret = &none;
+    if (cw_part_number(p) > 0)
+        return 0;
+    if (rec->payload_hash.len != 32)
+        return cw_fail(err, -EBADMSG, "payload hash has %zu bytes", rec->payload_hash.len);
+    int rc = cw_payloads_get(c->payloads, rec->payload_hash.data, ret, err);
+    return rc == -ENOENT ? cw_fail(err, -EBADMSG, "its payload is not in the store") : rc;
+}
+
+int cw_taskstart_build(struct cw_ctld *c, const struct cw_node *n, uint64_t id, uint32_t attempt,
+                       struct cw_arena *a, Cw__TaskStart **ret, struct cw_error *err)
 {
     struct cw_attempt *at = cw_model_attempt(c->model, id);
-    if (at == NULL || at->attempt != attempt || at->job == NULL ||
-        at->rec->state != CW__STATE__STARTING)
+    const struct cw_part *part = at != NULL ? cw_attempt_part(at, n) : NULL;
+    if (part == NULL || at->attempt != attempt || at->job == NULL || !cw_part_startable(part))
         return cw_fail(err, -ENOENT, "attempt %u is not about to start", attempt);
     const struct cw_job *j = at->job;
     ProtobufCMessage *m;
@@ -44,12 +82,10 @@ int cw_taskstart_build(struct cw_ctld *c, uint64_t id, uint32_t attempt, struct 
     if (rc < 0)
         return rc;
     const Cw__JobRecord *rec = (const Cw__JobRecord *)m;
-    if (rec->payload_hash.len != 32)
-        return cw_fail(err, -EBADMSG, "payload hash has %zu bytes", rec->payload_hash.len);
     const Cw__Payload *payload;
-    rc = cw_payloads_get(c->payloads, rec->payload_hash.data, &payload, err);
+    rc = find_payload(c, rec, part, &payload, err);
     if (rc < 0)
-        return rc == -ENOENT ? cw_fail(err, -EBADMSG, "its payload is not in the store") : rc;
+        return rc;
 
     Cw__TaskStart *t = cw_arena_alloc(a, sizeof *t);
     cw__task_start__init(t);
@@ -64,7 +100,7 @@ int cw_taskstart_build(struct cw_ctld *c, uint64_t id, uint32_t attempt, struct 
     }
     t->owner = rec->owner;
     t->payload = (Cw__Payload *)payload;
-    t->grant = at->rec->grant;
+    start_nodes(t, part, a);
     t->job_id = j->id;
     if (j->is_array)
         start_array(t, j, at->ordinal);

@@ -44,16 +44,14 @@ static bool waits_for_ledger(const struct cw_job *j, uint64_t ordinal, uint32_t 
            cw_jobarray_next_attempt(j->array, ordinal) > attempt;
 }
 
-/* Its node was lost and its element went on. (That the next try has begun shows only when that row
- * comes: see outlived.) */
-static bool is_ghost(const Cw__AttemptRecord *rec, const struct cw_job *j)
+/* What is charged for it still is so on lost nodes only, and its element went on. (That the next
+ * try has begun shows only when that row comes: see outlived.) */
+static bool is_ghost(const struct cw_attempt *a)
 {
-    uint64_t ordinal;
-    if (!cw_state_terminal(rec->state) || j == NULL || !rec->has_cause ||
-        rec->cause != CW__CAUSE__CAUSE_NODE_LOST)
+    const struct cw_job *j = a->job;
+    if (!cw_state_terminal(a->state) || j == NULL || cw_parts_held(a))
         return false;
-    return !j->is_array || (cw_job_ordinal(j, rec->id, &ordinal) &&
-                            cw_jobarray_next_attempt(j->array, ordinal) > rec->attempt);
+    return !j->is_array || cw_jobarray_next_attempt(j->array, a->ordinal) > a->attempt;
 }
 
 /* Rows come in the order of attempts: a later one of the same element makes the earlier a ghost. */
@@ -86,6 +84,15 @@ static void join_job(struct cw_model *m, struct cw_attempt *a)
     cw_job_settle(j);
 }
 
+static void charge(struct cw_attempt *a)
+{
+    for (uint32_t k = 0; k < a->n_parts; k++)
+        if (a->parts[k].phase != CW_PART_FREED) {
+            cw_ledger_resolve(&a->parts[k]);
+            cw_ledger_charge(&a->parts[k]);
+        }
+}
+
 int cw_model_restore_attempt(struct cw_model *m, const Cw__AttemptRecord *rec,
                              struct cw_attempt **ret, struct cw_error *err)
 {
@@ -102,14 +109,17 @@ int cw_model_restore_attempt(struct cw_model *m, const Cw__AttemptRecord *rec,
     struct cw_attempt *older = cw_model_attempt(m, rec->id);
     if (older != NULL)
         outlived(m, older);
-    bool ghost = is_ghost(rec, j);
-    struct cw_attempt *a = cw_attempt_create(ghost ? NULL : j, node_for(m, rec->grant->node), copy);
-    cw_ledger_resolve(a);
-    cw_ledger_charge(m, a);
-    if (ghost)
+    struct cw_attempt *a = cw_attempt_create(j, copy);
+    for (uint32_t k = 0; k < a->n_parts; k++)
+        cw_part_init(a, k, node_for(m, k == 0 ? copy->grant->node : copy->more_grants[k - 1]->node));
+    cw_parts_load(a);
+    charge(a);
+    if (is_ghost(a)) {
+        a->job = NULL;
         cw_list_add_tail(&m->ghosts, &a->ghost);
-    else
+    } else {
         cw_idtable_set(m->attempts, a->id, a);
+    }
     if (a->job != NULL)
         join_job(m, a);
     if (!cw_state_terminal(a->state) && a->kill_step != 0)

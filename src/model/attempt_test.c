@@ -121,7 +121,7 @@ static void reports_of_another_attempt_change_nothing(void **state)
     assert_int_equal(fix_started(&f, id + 50, 1, 9), -ESTALE);
     assert_int_equal(fix_ended(&f, id, 2, CW__CAUSE__CAUSE_EXIT, 0, true, 9), -ESTALE);
     assert_int_equal(fix_ended(&f, id, 0, CW__CAUSE__CAUSE_EXIT, 0, true, 9), -ESTALE);
-    assert_int_equal(cw_model_emptied(f.m, id, 1, 9), -ESTALE);
+    assert_int_equal(fix_emptied(&f, id, 1, 9), -ESTALE);
     assert_int_equal(f.n_effects, n);
     assert_int_equal(fix_started(&f, id, 1, 9), 0);
     n = f.n_effects;
@@ -160,7 +160,7 @@ static void a_requeued_element_waits_for_its_old_ledger(void **state)
         assert_false(cw_job_eligible(cw_model_job(g.m, id)));
         assert_sound(&g);
         fix_fini(&g);
-        assert_int_equal(cw_model_emptied(f.m, id, 1, 9), 0);
+        assert_int_equal(fix_emptied(&f, id, 1, 9), 0);
         assert_true(cw_job_eligible(j));
         assert_int_equal(n->n_free, free_cores + 1);
         assert_sound(&f);
@@ -184,7 +184,7 @@ static void a_nodes_fault_is_retried_until_the_budget_is_spent(void **state)
                             "put-attempt done event:end event:requeue put-job cycle");
         assert_int_equal(fix_grant(&f, j, cw_model_node(f.m, "n1"), 10)->attempt, k + 1);
     }
-    cw_model_lost(f.m, cw_model_attempt(f.m, id), "silent for 30 s", true, 12, 2);
+    cw_model_lost(f.m, &cw_model_attempt(f.m, id)->parts[0], "silent for 30 s", true, 12, 2);
     assert_int_equal(f.n_final, 1);
     assert_int_equal(f.last_final_state, CW__STATE__NODE_FAIL);
     fix_fini(&f);
@@ -215,14 +215,14 @@ static void a_leftover_keeps_its_cores_while_the_job_ends(void **state)
     assert_sound(&f);
     fix_restore(&f, &g);
     assert_int_equal(cw_model_node(g.m, "n1")->n_free, 2);
-    assert_int_equal(cw_model_emptied(g.m, id, 1, 10), 0);
+    assert_int_equal(fix_emptied(&g, id, 1, 10), 0);
     assert_int_equal(cw_model_node(g.m, "n1")->n_free, 4);
     fix_fini(&g);
     fix_trail(&f);
     assert_int_equal(fix_ended(&f, id, 1, CW__CAUSE__CAUSE_EXIT, 0, true, 9), 0);
     assert_string_equal(fix_trail(&f), "put-attempt event:emptied cycle");
     assert_int_equal(n->n_free, 4);
-    assert_int_equal(cw_model_emptied(f.m, id, 1, 10), -ESTALE);
+    assert_int_equal(fix_emptied(&f, id, 1, 10), -ESTALE);
     assert_int_equal(f.n_done, 1);
     assert_sound(&f);
     fix_fini(&f);
@@ -235,22 +235,22 @@ static void a_lost_node_keeps_the_charge_and_lets_the_element_go_on(void **state
     struct cw_job *j = setup(&f, &(struct fix_job){0});
     struct cw_node *n = cw_model_node(f.m, "n1");
     struct cw_attempt *a = cw_model_attempt(f.m, j->id);
-    cw_model_lost(f.m, a, "silent", false, 9, 2);
+    cw_model_lost(f.m, &a->parts[0], "silent", false, 9, 2);
     assert_int_equal(n->n_free, 3);
     assert_true(cw_job_eligible(j));
     assert_int_equal(j->state, CW__STATE__PENDING);
     assert_null(cw_model_attempt(f.m, j->id));
     assert_ptr_equal(cw_model_attempt_numbered(f.m, j->id, 1), a);
     uint64_t e = f.n_effects;
-    cw_model_lost(f.m, a, "silent", false, 9, 2);
+    cw_model_lost(f.m, &a->parts[0], "silent", false, 9, 2);
     assert_int_equal(f.n_effects, e);
     struct fix g;
     fix_restore(&f, &g);
     assert_int_equal(cw_model_node(g.m, "n1")->n_free, 3);
     assert_true(cw_job_eligible(cw_model_job(g.m, j->id)));
     fix_fini(&g);
-    assert_int_equal(cw_model_emptied(f.m, j->id, 1, 10), 0);
-    assert_int_equal(cw_model_emptied(f.m, j->id, 1, 10), -ESTALE);
+    assert_int_equal(fix_emptied(&f, j->id, 1, 10), 0);
+    assert_int_equal(fix_emptied(&f, j->id, 1, 10), -ESTALE);
     assert_int_equal(n->n_free, 4);
     assert_sound(&f);
     fix_fini(&f);
@@ -311,7 +311,7 @@ static void launches_of_several_jobs_that_fail_in_a_row_drain_the_node(void **st
     struct cw_job *j = setup(&f, &(struct fix_job){.array = "0-9"});
     struct cw_node *n = cw_model_node(f.m, "n1");
     for (uint64_t k = 0; k < 5; k++) { /* of one job only: it may be the job */
-        struct cw_attempt *t = cw_list_entry(n->attempts.next, struct cw_attempt, on_node);
+        struct cw_attempt *t = cw_list_entry(n->parts.next, struct cw_part, on_node)->attempt;
         assert_int_equal(fix_ended(&f, t->id, t->attempt, CW__CAUSE__CAUSE_LAUNCH_NODE, 0, true, 9),
                          0);
         fix_grant(&f, j, n, 9);
@@ -319,7 +319,7 @@ static void launches_of_several_jobs_that_fail_in_a_row_drain_the_node(void **st
     assert_false(n->rec->drained);
     assert_int_equal(n->launch_faults, 5);
     cw_model_cancel(f.m, j, NULL, 0, 9);
-    struct cw_attempt *a = cw_list_entry(n->attempts.next, struct cw_attempt, on_node);
+    struct cw_attempt *a = cw_list_entry(n->parts.next, struct cw_part, on_node)->attempt;
     fix_ended(&f, a->id, a->attempt, CW__CAUSE__CAUSE_CANCEL, 0, true, 9);
     struct cw_job *other = fix_submit(&f, &(struct fix_job){0});
     fix_grant(&f, other, n, 9);

@@ -50,23 +50,46 @@ struct cw_partgrant {
     const Cw__Grant *grant;
 };
 
+/* One node's share of an attempt, charged there until that node proves it empty. Those from ENDED
+ * on have nothing left to say but that proof. */
+enum cw_partphase {
+    CW_PART_GRANTED,
+    CW_PART_STARTED,
+    CW_PART_ENDED, /* not proven empty */
+    CW_PART_LOST,  /* its node was given up; may live there */
+    CW_PART_FREED
+};
+struct cw_part {
+    struct cw_attempt *attempt;
+    struct cw_node *node;
+    uint64_t *cores; /* mask of the node's core words */
+    uint64_t mem_bytes;
+    uint64_t gpus; /* mask of the node's inventory GPUs */
+    enum cw_partphase phase;
+    struct cw_list on_node; /* linked while charged */
+};
+
 struct cw_attempt { /* a live try; from grant until its ledger entry is freed */
     uint64_t id, job_id, ordinal;
     uint32_t attempt;
     Cw__State state; /* STARTING, RUNNING, COMPLETING, or terminal with the ledger not yet freed */
     struct cw_job *job; /* NULL once the job record has left memory */
-    struct cw_node *node;
     Cw__AttemptRecord *rec; /* heap (protobuf_c free_unpacked), the truth that is stored */
-    uint64_t *cores;        /* mask of the node's core words */
-    uint64_t mem_bytes;
-    int64_t deadline_ns; /* time limit; INT64_MAX none */
+    int64_t deadline_ns;    /* time limit; INT64_MAX none */
     uint8_t kill_step;   /* 0 no, 1 asked: deadline_ns is then the end of our patience */
     bool requeue;      /* terminal by a node's fault; its element waits until the ledger is free */
-    uint64_t gpus;     /* mask of the node's inventory GPUs */
     uint32_t heap_pos; /* model's own */
-    struct cw_list on_node, on_job;
-    struct cw_list ghost; /* linked: on a lost node, its element goes on without it; job is NULL */
+    struct cw_list on_job;
+    struct cw_list ghost; /* linked: on lost nodes, its element goes on without it; job is NULL */
+    uint32_t n_parts;     /* at least 1; number 0 is the head, it runs the leader */
+    struct cw_part parts[];
 };
+/* The attempt's share of n; NULL: n has none of it. */
+struct cw_part *cw_attempt_part(struct cw_attempt *a, const struct cw_node *n);
+uint32_t cw_part_number(const struct cw_part *p);
+const Cw__Grant *cw_part_grant(const struct cw_part *p);
+/* May the node be told to start its part? The head's comes when the boxes of all others stand. */
+bool cw_part_startable(const struct cw_part *p);
 
 struct cw_job {
     uint64_t id, count; /* count 1: plain */
@@ -117,9 +140,9 @@ enum cw_effect_kind {
     CW_EFFECT_PUT_NODE,
     CW_EFFECT_EVENT, /* append to history */
     CW_EFFECT_DONE,  /* attempt has its terminal state (once): index by end time */
-    CW_EFFECT_SEND_START,
+    CW_EFFECT_SEND_START, /* these three: to the effect's node, one of the attempt's */
     CW_EFFECT_SEND_KILL,
-    CW_EFFECT_SEND_SIGNAL, /* to the attempt's node */
+    CW_EFFECT_SEND_SIGNAL,
     CW_EFFECT_JOB_FINAL,   /* all elements terminal: tell waiters (unlink them); then it is freed */
     CW_EFFECT_RUN_CYCLE    /* something may start now */
 };
@@ -197,21 +220,30 @@ enum cw_reason cw_job_reason(const struct cw_job *j);            /* why it waits
 /* A step may make the job final: then `j` is gone when it returns. What ended an attempt, when we
  * had asked for a kill: our cause wins, except over EXIT (it was faster than our kill) and OOM (the
  * kernel says so). */
-/* Element `ordinal` (0 for plain) of a waiting job gets these grants, on distinct nodes. PENDING ->
+/* An attempt on several nodes is one: all parts are charged by its grant. Nodes 1.. are told to
+ * start first; when all of them have, the head is. The first part that ends or cannot start ends
+ * the attempt: its cause is the attempt's, the others are killed (CAUSE_PEER), and until all have
+ * ended the attempt is COMPLETING. Exit code, output and start are the head's, usage is summed.
+ *
+ * Element `ordinal` (0 for plain) of a waiting job gets these grants, on distinct nodes. PENDING ->
  * STARTING. */
 struct cw_attempt *cw_model_grant(struct cw_model *m, struct cw_job *j, uint64_t ordinal,
                                   const struct cw_partgrant *parts, size_t n_parts, int64_t now_ns);
-/* -ESTALE: fenced. */
-int cw_model_started(struct cw_model *m, const Cw__TaskStarted *s, int64_t now_ns);
-/* -ESTALE: fenced or seen before. Requeues after a node's fault while attempt <= max_requeues. Not
- * empty: the ledger stays charged until cw_model_emptied, or a second TaskEnd with empty, or
- * cw_model_lost with ledger_free. */
-int cw_model_ended(struct cw_model *m, const Cw__TaskEnd *e, int64_t now_ns, uint32_t max_requeues);
-int cw_model_emptied(struct cw_model *m, uint64_t id, uint32_t attempt, int64_t now_ns);
-/* The node cannot answer for this attempt any more (lost, or came back without it). Requeue by
- * budget, at once: without ledger_free the old attempt stays charged to its node as a ghost until
- * the node answers for it (cw_model_ended with empty, cw_model_emptied). */
-void cw_model_lost(struct cw_model *m, struct cw_attempt *a, const char *why, bool ledger_free,
+/* What node n says of its part. -ESTALE: fenced, or n has no part of it. */
+int cw_model_started(struct cw_model *m, const struct cw_node *n, const Cw__TaskStarted *s,
+                     int64_t now_ns);
+/* -ESTALE: fenced or seen before. Requeues after a node's fault while attempt <= max_requeues, when
+ * nothing is charged for it on a node that lives. Not empty: the part's ledger stays charged until
+ * cw_model_emptied, or a second TaskEnd with empty, or cw_model_lost with ledger_free. */
+int cw_model_ended(struct cw_model *m, const struct cw_node *n, const Cw__TaskEnd *e,
+                   int64_t now_ns, uint32_t max_requeues);
+int cw_model_emptied(struct cw_model *m, const struct cw_node *n, uint64_t id, uint32_t attempt,
+                     int64_t now_ns);
+/* Its node cannot answer for this part any more (lost, or came back without it). Requeue by budget:
+ * without ledger_free the part stays charged to its node, and an attempt of which only such parts
+ * are left becomes a ghost until the nodes answer for it (cw_model_ended with empty,
+ * cw_model_emptied). */
+void cw_model_lost(struct cw_model *m, struct cw_part *p, const char *why, bool ledger_free,
                    int64_t now_ns, uint32_t max_requeues);
 /* Cancels waiting elements at once and begins to kill live ones. ordinals NULL: all. Returns the
  * elements named that had not ended (so a second call answers the same); only the first call has
@@ -225,7 +257,8 @@ void cw_model_hold(struct cw_model *m, struct cw_job *j, bool hold, uint32_t uid
  * whose node said nothing for CW_MODEL_KILL_PATIENCE_S beyond the grace, ends the job and keeps the
  * ledger (quarantine). Returns the next deadline or INT64_MAX. */
 #define CW_MODEL_KILL_PATIENCE_S 300
-/* From grant to STARTED; then it is killed as the node's fault (LAUNCH_NODE). */
+/* From grant to STARTED, with several nodes for the boxes and for the leader each; then it is
+ * killed as the node's fault (LAUNCH_NODE). */
 #define CW_MODEL_LAUNCH_PATIENCE_S 3600
 /* So many failed launches in a row, of more than one job, drain a node. */
 #define CW_MODEL_LAUNCH_FAULTS 3

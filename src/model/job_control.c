@@ -105,11 +105,12 @@ uint64_t cw_model_signal(struct cw_model *m, struct cw_job *j, const struct cw_i
         if (a->state != CW__STATE__RUNNING || !named(ordinals, a->ordinal))
             continue;
         n++;
-        cw_emit(m, &(struct cw_effect){.kind = CW_EFFECT_SEND_SIGNAL,
-                                       .job = j,
-                                       .attempt = a,
-                                       .node = a->node,
-                                       .signal = sig});
+        for (uint32_t k = 0; k < a->n_parts; k++)
+            cw_emit(m, &(struct cw_effect){.kind = CW_EFFECT_SEND_SIGNAL,
+                                           .job = j,
+                                           .attempt = a,
+                                           .node = a->parts[k].node,
+                                           .signal = sig});
     }
     return n;
 }

@@ -91,12 +91,12 @@ static void cancel_of_an_element_that_waits_for_its_ledger_ends_it(void **state)
         uint64_t id = cw_job_element_id(j, 0);
         struct cw_node *n = cw_model_node(f.m, "n1");
         fix_grant(&f, j, n, 5);
-        cw_model_lost(f.m, cw_model_attempt(f.m, id), "silent", false, 6, 2);
+        cw_model_lost(f.m, &cw_model_attempt(f.m, id)->parts[0], "silent", false, 6, 2);
         assert_int_equal(cw_model_cancel(f.m, j, NULL, 7, 9), 1);
         assert_int_equal(f.last_final_state, CW__STATE__CANCELLED);
         assert_int_equal(n->n_free, 3); /* still quarantined */
         assert_sound(&f);
-        assert_int_equal(cw_model_emptied(f.m, id, 1, 10), 0);
+        assert_int_equal(fix_emptied(&f, id, 1, 10), 0);
         assert_int_equal(n->n_free, 4);
         assert_sound(&f);
         fix_fini(&f);

@@ -1,5 +1,5 @@
 /* What of a node is charged to whom: cores and GPUs as masks over the node's inventory, memory as a
- * sum. An attempt is charged when it is made and freed once, when its end is proven. The grant
+ * sum. A part of an attempt is charged when it is granted and freed once, when its end is proven. The grant
  * names hardware by its own numbers; masks follow from it and the inventory, so a node that comes
  * back with other cores is recomputed from its attempts. Test: node_test.c; selfcheck.c recomputes
  * it independently. */
@@ -31,14 +31,15 @@ static uint64_t gpu_mask(const struct cw_node *n, const Cw__Grant *g)
     return mask;
 }
 
-void cw_ledger_resolve(struct cw_attempt *a)
+void cw_ledger_resolve(struct cw_part *p)
 {
-    struct cw_node *n = a->node;
-    free(a->cores);
-    a->cores = cw_xcalloc(n->words > 0 ? n->words : 1, sizeof(*a->cores));
-    core_mask(n, a->rec->grant->cores, a->cores);
-    a->gpus = gpu_mask(n, a->rec->grant);
-    a->mem_bytes = a->rec->grant->mem_bytes;
+    struct cw_node *n = p->node;
+    const Cw__Grant *g = cw_part_grant(p);
+    free(p->cores);
+    p->cores = cw_xcalloc(n->words > 0 ? n->words : 1, sizeof(*p->cores));
+    core_mask(n, g->cores, p->cores);
+    p->gpus = gpu_mask(n, g);
+    p->mem_bytes = g->mem_bytes;
 }
 
 static void settle(struct cw_node *n)
@@ -49,32 +50,31 @@ static void settle(struct cw_node *n)
     n->mem_free = n->mem_total > n->mem_used ? n->mem_total - n->mem_used : 0;
 }
 
-static void take(struct cw_node *n, const struct cw_attempt *a)
+static void take(struct cw_node *n, const struct cw_part *p)
 {
     for (uint32_t w = 0; w < n->words; w++)
-        n->core_free[w] &= ~a->cores[w];
-    n->gpu_free &= ~a->gpus;
-    n->mem_used += a->mem_bytes;
+        n->core_free[w] &= ~p->cores[w];
+    n->gpu_free &= ~p->gpus;
+    n->mem_used += p->mem_bytes;
 }
 
-void cw_ledger_charge(struct cw_model *m, struct cw_attempt *a)
+void cw_ledger_charge(struct cw_part *p)
 {
-    (void)m;
-    take(a->node, a);
-    settle(a->node);
-    cw_list_add_tail(&a->node->attempts, &a->on_node);
+    take(p->node, p);
+    settle(p->node);
+    cw_list_add_tail(&p->node->parts, &p->on_node);
 }
 
-void cw_ledger_free(struct cw_attempt *a)
+void cw_ledger_free(struct cw_part *p)
 {
-    struct cw_node *n = a->node;
-    if (a->on_node.next == NULL)
+    struct cw_node *n = p->node;
+    if (p->on_node.next == NULL)
         return; /* freed before */
-    cw_list_remove(&a->on_node);
+    cw_list_remove(&p->on_node);
     for (uint32_t w = 0; w < n->words; w++)
-        n->core_free[w] |= a->cores[w];
-    n->gpu_free |= a->gpus;
-    n->mem_used -= a->mem_bytes;
+        n->core_free[w] |= p->cores[w];
+    n->gpu_free |= p->gpus;
+    n->mem_used -= p->mem_bytes;
     settle(n);
 }
 
@@ -90,10 +90,10 @@ static void all_free(struct cw_node *n)
 void cw_ledger_recompute(struct cw_node *n)
 {
     all_free(n);
-    cw_list_each(pos, &n->attempts) {
-        struct cw_attempt *a = cw_list_entry(pos, struct cw_attempt, on_node);
-        cw_ledger_resolve(a);
-        take(n, a);
+    cw_list_each(pos, &n->parts) {
+        struct cw_part *p = cw_list_entry(pos, struct cw_part, on_node);
+        cw_ledger_resolve(p);
+        take(n, p);
     }
     settle(n);
 }

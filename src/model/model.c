@@ -157,7 +157,7 @@ void cw_emit_job(struct cw_model *m, enum cw_effect_kind kind, struct cw_job *j)
 
 void cw_emit_attempt(struct cw_model *m, enum cw_effect_kind kind, struct cw_attempt *a)
 {
-    cw_emit(m, &(struct cw_effect){.kind = kind, .job = a->job, .attempt = a, .node = a->node});
+    cw_emit(m, &(struct cw_effect){.kind = kind, .job = a->job, .attempt = a, .node = a->parts[0].node});
 }
 
 void cw_emit_cycle(struct cw_model *m)

@@ -126,25 +126,44 @@ void cw_deps_drain(struct cw_model *m, int64_t now_ns);
 void cw_job_cancel_unmet(struct cw_model *m, struct cw_job *j, int64_t now_ns);
 
 /* attempt.c */
-/* Takes rec. */
-struct cw_attempt *cw_attempt_create(struct cw_job *j, struct cw_node *n, Cw__AttemptRecord *rec);
-/* Patience is over. */
-void cw_attempt_quarantine(struct cw_model *m, struct cw_attempt *a, int64_t now_ns);
+/* Takes rec. Its parts have no node yet (cw_part_init). */
+struct cw_attempt *cw_attempt_create(struct cw_job *j, Cw__AttemptRecord *rec);
 void cw_attempt_ask_kill(struct cw_model *m, struct cw_attempt *a, Cw__Cause why, uint32_t uid,
                          int64_t now_ns);
+/* To the nodes of parts that have not ended. */
+void cw_attempt_send_kill(struct cw_model *m, struct cw_attempt *a, Cw__Cause why);
 int64_t cw_attempt_launch_end(const struct cw_attempt *a);
 int64_t cw_attempt_limit_end(const struct cw_attempt *a); /* RUNNING: its time limit */
 /* Until when we wait after a kill. */
 int64_t cw_attempt_patience(const struct cw_attempt *a, int64_t now_ns);
+/* Times in rows are the controller's: a node's clock may be wrong, but not before the grant nor in
+ * the future. */
+void cw_attempt_set_start(struct cw_attempt *a, int64_t start_ns, int64_t now_ns);
+void cw_attempt_replace(char **field, const char *text); /* NULL: keeps it */
 void cw_attempt_destroy(struct cw_model *m, struct cw_attempt *a);
 
+/* attempt_end.c */
+/* Patience is over. */
+void cw_attempt_quarantine(struct cw_model *m, struct cw_attempt *a, int64_t now_ns);
+
+/* part.c */
+void cw_part_init(struct cw_attempt *a, uint32_t number, struct cw_node *n);
+void cw_part_set(struct cw_part *p, enum cw_partphase phase); /* in the record too; FREED: uncharges */
+void cw_parts_load(struct cw_attempt *a); /* phases from the record */
+bool cw_parts_all(const struct cw_attempt *a, enum cw_partphase least); /* are so far, or further */
+/* A head that was never told to start: nothing can be there. */
+void cw_parts_drop_unsent(struct cw_attempt *a);
+/* Is something charged on a node that was not given up? */
+bool cw_parts_held(const struct cw_attempt *a);
+void cw_parts_add_usage(Cw__AttemptRecord *r, const Cw__Usage *u);
+
 /* ledger.c */
-/* Cores, mem, gpus of a to a->node. */
-void cw_ledger_charge(struct cw_model *m, struct cw_attempt *a);
-void cw_ledger_free(struct cw_attempt *a);
+/* Cores, mem, gpus of p to p->node. */
+void cw_ledger_charge(struct cw_part *p);
+void cw_ledger_free(struct cw_part *p);
 void cw_ledger_recompute(struct cw_node *n); /* from the attempts' records */
-/* Masks of a from its grant and its node's inventory. */
-void cw_ledger_resolve(struct cw_attempt *a);
+/* Masks of p from its grant and its node's inventory. */
+void cw_ledger_resolve(struct cw_part *p);
 
 /* deadlines.c */
 /* INT64_MAX: leaves. */

@@ -217,11 +217,11 @@ struct cw_job *fix_submit(struct fix *f, const struct fix_job *j)
     return ret;
 }
 
-struct cw_attempt *fix_grant(struct fix *f, struct cw_job *j, struct cw_node *n, int64_t now_ns)
+/* The first free cores of n; NULL when there are too few. */
+static Cw__Grant *grant_on(const struct cw_job *j, struct cw_node *n, uint64_t *cores)
 {
-    uint64_t ordinal, cores[64] = {0};
     uint64_t mem = j->mem_bytes != 0 ? j->mem_bytes : 1;
-    if (!cw_job_next(j, &ordinal) || n->n_free < j->cores || n->mem_free < mem)
+    if (n->n_free < j->cores || n->mem_free < mem)
         return NULL;
     struct cw_idset logical = {0};
     struct cw_buf text = {0};
@@ -233,18 +233,64 @@ struct cw_attempt *fix_grant(struct fix *f, struct cw_job *j, struct cw_node *n,
         left--;
     }
     cw_idset_format(&logical, &text);
-    Cw__Grant g = CW__GRANT__INIT;
-    g.node = (char *)n->name;
-    g.cores = g.cpus = (char *)cw_buf_str(&text);
-    g.mem_bytes = mem;
-    struct cw_attempt *a = cw_model_grant(
-        f->m, j, ordinal, &(struct cw_partgrant){.node = n, .cores = cores, .grant = &g}, 1, now_ns);
+    Cw__Grant *g = cw_xmalloc(sizeof(*g));
+    cw__grant__init(g);
+    g->node = cw_xstrdup(n->name);
+    g->cores = cw_xstrdup(cw_buf_str(&text));
+    g->cpus = cw_xstrdup(g->cores);
+    g->mem_bytes = mem;
     cw_idset_fini(&logical);
     cw_buf_fini(&text);
+    return g;
+}
+
+struct cw_attempt *fix_grant_on(struct fix *f, struct cw_job *j, struct cw_node *const *nodes,
+                                size_t n, int64_t now_ns)
+{
+    struct cw_partgrant parts[8];
+    uint64_t ordinal, cores[8][64] = {{0}};
+    Cw__Grant *grants[8] = {NULL};
+    bool fits = n <= 8 && cw_job_next(j, &ordinal);
+    for (size_t k = 0; fits && k < n; k++) {
+        fits = (grants[k] = grant_on(j, nodes[k], cores[k])) != NULL;
+        parts[k] =
+            (struct cw_partgrant){.node = nodes[k], .cores = cores[k], .grant = grants[k]};
+    }
+    struct cw_attempt *a = fits ? cw_model_grant(f->m, j, ordinal, parts, n, now_ns) : NULL;
+    for (size_t k = 0; k < n && grants[k] != NULL; k++)
+        cw__grant__free_unpacked(grants[k], NULL);
     return a;
 }
 
+struct cw_attempt *fix_grant(struct fix *f, struct cw_job *j, struct cw_node *n, int64_t now_ns)
+{
+    return fix_grant_on(f, j, &n, 1, now_ns);
+}
+
+static const struct cw_node *head_of(struct fix *f, uint64_t id, uint32_t attempt)
+{
+    struct cw_attempt *a = cw_model_attempt_numbered(f->m, id, attempt);
+    return a != NULL ? a->parts[0].node : cw_model_node_at(f->m, 0);
+}
+
 int fix_started(struct fix *f, uint64_t id, uint32_t attempt, int64_t now_ns)
+{
+    return fix_part_started(f, head_of(f, id, attempt), id, attempt, now_ns);
+}
+
+int fix_emptied(struct fix *f, uint64_t id, uint32_t attempt, int64_t now_ns)
+{
+    return cw_model_emptied(f->m, head_of(f, id, attempt), id, attempt, now_ns);
+}
+
+int fix_ended(struct fix *f, uint64_t id, uint32_t attempt, Cw__Cause cause, uint32_t code,
+              bool empty, int64_t now_ns)
+{
+    return fix_part_ended(f, head_of(f, id, attempt), id, attempt, cause, code, empty, now_ns);
+}
+
+int fix_part_started(struct fix *f, const struct cw_node *n, uint64_t id, uint32_t attempt,
+                     int64_t now_ns)
 {
     Cw__TaskKey key = CW__TASK_KEY__INIT;
     Cw__TaskStarted s = CW__TASK_STARTED__INIT;
@@ -253,11 +299,11 @@ int fix_started(struct fix *f, uint64_t id, uint32_t attempt, int64_t now_ns)
     s.key = &key;
     s.pid = 4711;
     s.start_ns = now_ns;
-    return cw_model_started(f->m, &s, now_ns);
+    return cw_model_started(f->m, n, &s, now_ns);
 }
 
-int fix_ended(struct fix *f, uint64_t id, uint32_t attempt, Cw__Cause cause, uint32_t code,
-              bool empty, int64_t now_ns)
+int fix_part_ended(struct fix *f, const struct cw_node *n, uint64_t id, uint32_t attempt,
+                   Cw__Cause cause, uint32_t code, bool empty, int64_t now_ns)
 {
     Cw__TaskKey key = CW__TASK_KEY__INIT;
     Cw__TaskEnd e = CW__TASK_END__INIT;
@@ -273,7 +319,7 @@ int fix_ended(struct fix *f, uint64_t id, uint32_t attempt, Cw__Cause cause, uin
     e.end_ns = now_ns;
     e.empty = empty;
     e.usage = &u;
-    return cw_model_ended(f->m, &e, now_ns, MAX_REQUEUES);
+    return cw_model_ended(f->m, n, &e, now_ns, MAX_REQUEUES);
 }
 
 /* ---- restoring and comparing ----------------------------------------------------------------- */

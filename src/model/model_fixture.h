@@ -42,6 +42,15 @@ int fix_try_submit(struct fix *f, const struct fix_job *j, struct cw_job **ret,
 struct cw_job *fix_submit(struct fix *f, const struct fix_job *j); /* must succeed */
 /* Grants the first free cores of n to the element that comes next; NULL when it does not fit. */
 struct cw_attempt *fix_grant(struct fix *f, struct cw_job *j, struct cw_node *n, int64_t now_ns);
+/* The same on each of n nodes (at most 8), the first is the head. */
+struct cw_attempt *fix_grant_on(struct fix *f, struct cw_job *j, struct cw_node *const *nodes,
+                                size_t n, int64_t now_ns);
+/* What the head says; what one node says. */
+int fix_emptied(struct fix *f, uint64_t id, uint32_t attempt, int64_t now_ns);
+int fix_part_started(struct fix *f, const struct cw_node *n, uint64_t id, uint32_t attempt,
+                     int64_t now_ns);
+int fix_part_ended(struct fix *f, const struct cw_node *n, uint64_t id, uint32_t attempt,
+                   Cw__Cause cause, uint32_t code, bool empty, int64_t now_ns);
 int fix_started(struct fix *f, uint64_t id, uint32_t attempt, int64_t now_ns);
 int fix_ended(struct fix *f, uint64_t id, uint32_t attempt, Cw__Cause cause, uint32_t code,
               bool empty, int64_t now_ns);

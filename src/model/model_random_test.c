@@ -54,18 +54,18 @@ static struct cw_job *any_job(struct walk *w)
     return p.job;
 }
 
-/* An attempt that is charged somewhere; NULL when none is. */
-static struct cw_attempt *any_attempt(struct walk *w)
+/* What is charged somewhere; NULL when nothing is. */
+static struct cw_part *any_part(struct walk *w)
 {
     struct cw_node *n = cw_model_node_at(w->f->m, (uint32_t)rnd(w, cw_model_n_nodes(w->f->m)));
     uint64_t at = rnd(w, 4);
-    struct cw_attempt *a = NULL;
-    cw_list_each(pos, &n->attempts) {
-        a = cw_list_entry(pos, struct cw_attempt, on_node);
+    struct cw_part *p = NULL;
+    cw_list_each(pos, &n->parts) {
+        p = cw_list_entry(pos, struct cw_part, on_node);
         if (at-- == 0)
             break;
     }
-    return a;
+    return p;
 }
 
 static void step_submit(struct walk *w)
@@ -98,8 +98,12 @@ static void step_grant(struct walk *w)
         struct cw_job *j = cw_list_entry(pos, struct cw_job, in_queue);
         if (!cw_job_eligible(j) || rnd(w, 3) == 0)
             continue;
-        struct cw_node *n = cw_model_node_at(w->f->m, (uint32_t)rnd(w, cw_model_n_nodes(w->f->m)));
-        struct cw_attempt *a = fix_grant(w->f, j, n, w->now);
+        uint32_t all = cw_model_n_nodes(w->f->m), first = (uint32_t)rnd(w, all);
+        size_t n_parts = rnd(w, 2) ? 1 : 1 + rnd(w, all);
+        struct cw_node *nodes[4];
+        for (size_t k = 0; k < n_parts; k++)
+            nodes[k] = cw_model_node_at(w->f->m, (first + (uint32_t)k) % all);
+        struct cw_attempt *a = fix_grant_on(w->f, j, nodes, n_parts, w->now);
         if (a == NULL)
             return;
         uint64_t key = a->id << 20 | a->attempt;
@@ -112,30 +116,34 @@ static void step_grant(struct walk *w)
 static void step_report(struct walk *w)
 {
     static const Cw__Cause causes[] = {1, 1, 1, 2, 3, 4, 5, 6, 7, 8};
-    struct cw_attempt *a = any_attempt(w);
-    if (a == NULL)
+    struct cw_part *p = any_part(w);
+    if (p == NULL)
         return;
+    const struct cw_attempt *a = p->attempt;
+    const struct cw_node *n = p->node;
+    if (rnd(w, 20) == 0)
+        n = cw_model_node_at(w->f->m, (uint32_t)rnd(w, cw_model_n_nodes(w->f->m)));
     uint64_t id = a->id + (rnd(w, 20) == 0 ? rnd(w, 3) : 0);
     uint32_t attempt = a->attempt + (rnd(w, 10) == 0 ? 1 : 0) - (rnd(w, 10) == 0 ? 1 : 0);
     struct cw_attempt *named = cw_model_attempt(w->f->m, id);
     bool fenced = named == NULL || named->attempt != attempt;
     bool ghost = fenced && cw_model_attempt_numbered(w->f->m, id, attempt) != NULL;
-    uint64_t n = w->f->n_effects;
+    uint64_t before = w->f->n_effects;
     int r = 0;
     uint64_t what = rnd(w, 4);
     switch (what) {
-    case 0: r = fix_started(w->f, id, attempt, w->now - (int64_t)rnd(w, 5 * NS)); break;
+    case 0: r = fix_part_started(w->f, n, id, attempt, w->now - (int64_t)rnd(w, 5 * NS)); break;
     case 1:
-        r = fix_ended(w->f, id, attempt, causes[rnd(w, 10)], (uint32_t)rnd(w, 3), rnd(w, 3) != 0,
-                      w->now);
+        r = fix_part_ended(w->f, n, id, attempt, causes[rnd(w, 10)], (uint32_t)rnd(w, 3),
+                           rnd(w, 3) != 0, w->now);
         break;
-    case 2: r = cw_model_emptied(w->f->m, id, attempt, w->now); break;
-    default: cw_model_lost(w->f->m, a, "lost", rnd(w, 2), w->now, 2); return;
+    case 2: r = cw_model_emptied(w->f->m, n, id, attempt, w->now); break;
+    default: cw_model_lost(w->f->m, p, "lost", rnd(w, 2), w->now, 2); return;
     }
     if (fenced && !(ghost && what != 0)) /* a ghost may prove itself gone, nothing else */
         assert_int_equal(r, -ESTALE);
     if (r != 0)
-        assert_int_equal(w->f->n_effects, n);
+        assert_int_equal(w->f->n_effects, before);
 }
 
 static void step_control(struct walk *w)
@@ -205,15 +213,20 @@ static void drain(struct walk *w)
                 if (!cw_state_terminal(a->state))
                     break;
             }
-            assert_int_equal(
-                fix_ended(w->f, a->id, a->attempt, CW__CAUSE__CAUSE_CANCEL, 0, true, w->now), 0);
+            struct cw_part *p = a->parts;
+            while (p->phase >= CW_PART_ENDED)
+                p++;
+            assert_int_equal(fix_part_ended(w->f, p->node, a->id, a->attempt,
+                                            CW__CAUSE__CAUSE_CANCEL, 0, true, w->now),
+                             0);
         }
     }
     for (uint32_t i = 0; i < cw_model_n_nodes(w->f->m); i++) {
         struct cw_node *n = cw_model_node_at(w->f->m, i);
-        while (!cw_list_empty(&n->attempts)) {
-            struct cw_attempt *a = cw_list_entry(n->attempts.next, struct cw_attempt, on_node);
-            assert_int_equal(cw_model_emptied(w->f->m, a->id, a->attempt, w->now), 0);
+        while (!cw_list_empty(&n->parts)) {
+            const struct cw_attempt *a =
+                cw_list_entry(n->parts.next, struct cw_part, on_node)->attempt;
+            assert_int_equal(cw_model_emptied(w->f->m, n, a->id, a->attempt, w->now), 0);
         }
         assert_int_equal(n->n_free, n->n_cores);
         assert_int_equal(n->mem_free, n->mem_total);

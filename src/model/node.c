@@ -30,7 +30,7 @@ static struct cw_node *node_create(struct cw_model *m, const char *name)
     struct cw_node *n = cw_xcalloc(1, sizeof(*n));
     n->name = cw_names_get(m, name);
     n->index = m->n_nodes;
-    cw_list_init(&n->attempts);
+    cw_list_init(&n->parts);
     m->nodes[m->n_nodes++] = n;
     cw_strtable_set(m->node_names, n->name, n);
     return n;

@@ -26,7 +26,7 @@ struct cw_node {
     void *coremap; /* the scheduler's derived shape (cw_coremap), made when first needed */
     /* Set with it; called when the inventory changes or the node goes. */
     void (*coremap_free)(void *);
-    struct cw_list attempts; /* cw_attempt.on_node */
+    struct cw_list parts; /* cw_part.on_node: what is charged here */
 };
 struct cw_partition {
     const char *name;

@@ -29,14 +29,15 @@ struct tally {
     uint64_t *cores, gpus, mem;
 };
 
-static void tally_attempt(struct check *c, const struct cw_node *n, const struct cw_attempt *a,
-                          struct tally *t)
+static void tally_part(struct check *c, const struct cw_node *n, const struct cw_part *p,
+                       struct tally *t)
 {
+    const struct cw_attempt *a = p->attempt;
+    const Cw__Grant *g = cw_part_grant(p);
     unsigned long long id = a->id;
     struct cw_idset set = {0};
-    const char *text = a->rec->grant->cores;
-    if (cw_idset_parse(text, strlen(text), UINT32_MAX, &set, NULL) < 0)
-        DIFFERS(c, "attempt %llu:%u: cores \"%s\" do not parse", id, a->attempt, text);
+    if (cw_idset_parse(g->cores, strlen(g->cores), UINT32_MAX, &set, NULL) < 0)
+        DIFFERS(c, "attempt %llu:%u: cores \"%s\" do not parse", id, a->attempt, g->cores);
     for (uint32_t i = 0; i < n->n_cores; i++) {
         uint64_t bit = UINT64_C(1) << (i % 64);
         if (!cw_idset_has(&set, n->rec->inventory->cores[i]->logical))
@@ -47,12 +48,37 @@ static void tally_attempt(struct check *c, const struct cw_node *n, const struct
         t->cores[i / 64] |= bit;
     }
     cw_idset_fini(&set);
-    if (t->gpus & a->gpus)
+    if (t->gpus & p->gpus)
         DIFFERS(c, "node %s: a GPU is charged twice, also to %llu:%u", n->name, id, a->attempt);
-    t->gpus |= a->gpus;
-    t->mem += a->rec->grant->mem_bytes;
-    if (a->rec->ledger_freed)
-        DIFFERS(c, "attempt %llu:%u is freed but still charged", id, a->attempt);
+    t->gpus |= p->gpus;
+    t->mem += g->mem_bytes;
+    if (a->rec->ledger_freed || p->phase == CW_PART_FREED)
+        DIFFERS(c, "attempt %llu:%u is freed but still charged to %s", id, a->attempt, n->name);
+    if (p->node != n || strcmp(g->node, n->name) != 0)
+        DIFFERS(c, "attempt %llu:%u: %s is charged for %s", id, a->attempt, n->name, g->node);
+}
+
+/* Counts it once, at the first of its charged parts. */
+static void check_attempt(struct check *c, const struct cw_part *at)
+{
+    const struct cw_attempt *a = at->attempt;
+    unsigned long long id = a->id;
+    uint32_t n_ended = 0;
+    for (uint32_t k = 0; k < a->n_parts; k++) {
+        const struct cw_part *p = &a->parts[k];
+        if (p < at && p->phase != CW_PART_FREED)
+            return;
+        n_ended += p->phase >= CW_PART_ENDED;
+        if ((p->phase == CW_PART_FREED) != (p->on_node.next == NULL))
+            DIFFERS(c, "attempt %llu:%u: part %u is not charged as it should be", id, a->attempt,
+                    k);
+    }
+    bool ended = cw_state_terminal(a->state);
+    if (ended != (n_ended == a->n_parts))
+        DIFFERS(c, "attempt %llu:%u is %s with %u of %u parts ended", id, a->attempt,
+                cw_state_name(a->state), n_ended, a->n_parts);
+    if (n_ended > 0 && !a->rec->has_cause && a->kill_step == 0)
+        DIFFERS(c, "attempt %llu:%u ends without a cause", id, a->attempt);
     if (a->ghost.next == NULL && cw_idtable_find(c->m->attempts, a->id) != a)
         DIFFERS(c, "attempt %llu:%u is charged but unknown", id, a->attempt);
     c->n_attempts++;
@@ -61,8 +87,11 @@ static void tally_attempt(struct check *c, const struct cw_node *n, const struct
 static void check_node(struct check *c, const struct cw_node *n)
 {
     struct tally t = {.cores = cw_xcalloc(n->words + 1, sizeof(uint64_t))};
-    cw_list_each(pos, &n->attempts)
-        tally_attempt(c, n, cw_list_entry(pos, struct cw_attempt, on_node), &t);
+    cw_list_each(pos, &n->parts) {
+        const struct cw_part *p = cw_list_entry(pos, struct cw_part, on_node);
+        tally_part(c, n, p, &t);
+        check_attempt(c, p);
+    }
     uint32_t n_free = 0;
     for (uint32_t i = 0; i < n->n_cores; i++) {
         bool is_free = (n->core_free[i / 64] >> (i % 64)) & 1;

@@ -40,6 +40,15 @@ static void add_dependency(struct cw_model *m, const Cw__Dependency *d, struct c
             a != NULL ? cw_state_name(a->state) : "PENDING");
 }
 
+/* The node that an ended attempt waits for. */
+static const struct cw_node *holder(const struct cw_attempt *a)
+{
+    for (uint32_t k = 0; k < a->n_parts; k++)
+        if (a->parts[k].phase == CW_PART_ENDED)
+            return a->parts[k].node;
+    return a->parts[0].node;
+}
+
 static void add_own(struct cw_model *m, const struct cw_job *j, struct cw_strv *out)
 {
     if (j->held)
@@ -60,7 +69,7 @@ static void add_own(struct cw_model *m, const struct cw_job *j, struct cw_strv *
             ADD(out,
                 "element %" PRIu64
                 " starts again when node %s proves that nothing of attempt %u is left",
-                a->id, a->node->name, a->attempt);
+                a->id, holder(a)->name, a->attempt);
     }
 }
 
@@ -76,7 +85,7 @@ struct survey {
 };
 
 struct ending {
-    const struct cw_attempt *a;
+    const struct cw_part *part;
     int64_t end_ns;
 };
 
@@ -99,26 +108,26 @@ static int by_end(const void *pa, const void *pb)
 static void estimate(const struct cw_shape *s, const struct cw_node *n, struct survey *v)
 {
     size_t k = 0, i = 0;
-    cw_list_each(pos, &n->attempts)
+    cw_list_each(pos, &n->parts)
         k++;
     struct ending *run = cw_xcalloc(k + 1, sizeof(*run));
-    cw_list_each(pos, &n->attempts) {
-        run[i].a = cw_list_entry(pos, struct cw_attempt, on_node);
-        run[i].end_ns = end_of(run[i].a);
+    cw_list_each(pos, &n->parts) {
+        run[i].part = cw_list_entry(pos, struct cw_part, on_node);
+        run[i].end_ns = end_of(run[i].part->attempt);
         i++;
     }
     qsort(run, k, sizeof(*run), by_end);
     struct cw_node later = *n;
     for (i = 0; i < k && run[i].end_ns < v->soonest_ns; i++) {
         for (uint32_t w = 0; w < n->words; w++)
-            later.n_free += (uint32_t)__builtin_popcountll(run[i].a->cores[w]);
-        later.mem_free += run[i].a->mem_bytes;
-        later.gpu_free |= run[i].a->gpus;
+            later.n_free += (uint32_t)__builtin_popcountll(run[i].part->cores[w]);
+        later.mem_free += run[i].part->mem_bytes;
+        later.gpu_free |= run[i].part->gpus;
         if (cw_shape_lacks_now(s, &later) != CW_TERM_NONE)
             continue;
         v->soonest_ns = run[i].end_ns;
         v->soonest = n;
-        v->until = run[i].a;
+        v->until = run[i].part->attempt;
         break;
     }
     free(run);
