@@ -93,6 +93,11 @@ void world_commit(struct world *w)
 
 struct cw_node *world_node(struct world *w, uint32_t cores)
 {
+    return world_node_named(w, "n1", cores);
+}
+
+struct cw_node *world_node_named(struct world *w, const char *name, uint32_t cores)
+{
     Cw__NodeRecord rec = CW__NODE_RECORD__INIT;
     Cw__Inventory inv = CW__INVENTORY__INIT;
     Cw__Core core[64], *list[64];
@@ -107,7 +112,7 @@ struct cw_node *world_node(struct world *w, uint32_t cores)
     inv.n_cores = cores;
     inv.cores = list;
     inv.mem_bytes = 1ull << 36;
-    rec.name = (char *)"n1";
+    rec.name = (char *)name;
     rec.inventory = &inv;
     struct cw_node *n = cw_model_node_set(w->c.model, &rec, true, cw_clock_real_ns());
     cw_model_node_up(w->c.model, n, true, cw_clock_real_ns());

@@ -23,6 +23,8 @@
 struct cw_effects {
     struct cw_ctld *c;
     struct cw_idtable *changed; /* job id -> struct cw_job: rows to pack at the end of the turn */
+    struct cw_idtable *attempts; /* address -> struct cw_attempt on several nodes, likewise: its row
+                                  * grows with its nodes, and all of them report at once */
     uint64_t event_seq;
     struct cw_buf scratch;
 };
@@ -40,6 +42,7 @@ struct cw_effects *cw_effects_create(struct cw_ctld *c)
     struct cw_effects *fx = cw_xcalloc(1, sizeof *fx);
     fx->c = c;
     fx->changed = cw_idtable_create();
+    fx->attempts = cw_idtable_create();
     return fx;
 }
 
@@ -48,6 +51,7 @@ void cw_effects_destroy(struct cw_effects *fx)
     if (fx == NULL)
         return;
     cw_idtable_destroy(fx->changed);
+    cw_idtable_destroy(fx->attempts);
     cw_buf_fini(&fx->scratch);
     free(fx);
 }
@@ -83,13 +87,31 @@ static void put_done(struct cw_effects *fx, int64_t end_ns, uint64_t id, uint32_
     cw_batch_put(cw_turn_batch(fx->c->turn), CW_TABLE_DONE, key, sizeof key, NULL, 0);
 }
 
+static bool is_final(const struct cw_attempt *a)
+{
+    return cw_state_terminal(a->rec->state) && a->rec->ledger_freed;
+}
+
 static void put_attempt(struct cw_effects *fx, const struct cw_attempt *a)
 {
     uint8_t key[CW_ROW_ATTEMPT_KEY];
     cw_row_attempt_key(key, a->id, a->attempt);
-    bool final = cw_state_terminal(a->rec->state) && a->rec->ledger_freed;
+    bool final = is_final(a);
     cw_row_put(cw_turn_batch(fx->c->turn), CW_TABLE_ATTEMPT, key, sizeof key,
                final ? CW_ROW_FINAL : 0, &a->rec->base);
+}
+
+/* One that is final leaves memory behind this call. */
+static void attempt_changed(struct cw_effects *fx, struct cw_attempt *a)
+{
+    uint64_t key = (uint64_t)(uintptr_t)a;
+    if (a->n_parts > 1 && !is_final(a)) {
+        cw_idtable_set(fx->attempts, key, a);
+        return;
+    }
+    if (a->n_parts > 1)
+        cw_idtable_remove(fx->attempts, key);
+    put_attempt(fx, a);
 }
 
 static void put_node(struct cw_effects *fx, const struct cw_node *n)
@@ -190,7 +212,7 @@ void cw_effects_on(const struct cw_effect *e, void *arg)
     switch (e->kind) {
     case CW_EFFECT_PUT_JOB: cw_idtable_set(fx->changed, e->job->id, e->job); break;
     case CW_EFFECT_PUT_ATTEMPT:
-        put_attempt(fx, e->attempt);
+        attempt_changed(fx, e->attempt);
         cw_deadline_touch(fx->c->deadline, e->attempt->deadline_ns);
         break;
     case CW_EFFECT_PUT_NODE: put_node(fx, e->node); break;
@@ -218,8 +240,18 @@ static bool settle_one(uint64_t key, void *value, void *arg)
     return true;
 }
 
+static bool settle_attempt(uint64_t key, void *value, void *arg)
+{
+    struct cw_effects *fx = arg;
+    put_attempt(fx, value);
+    cw_idtable_remove(fx->attempts, key);
+    return true;
+}
+
 void cw_effects_settle(struct cw_effects *fx)
 {
+    if (cw_idtable_count(fx->attempts) > 0)
+        cw_idtable_each(fx->attempts, settle_attempt, fx);
     if (cw_idtable_count(fx->changed) > 0)
         cw_idtable_each(fx->changed, settle_one, fx);
 }
