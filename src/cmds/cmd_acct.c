@@ -48,7 +48,7 @@ struct acct {
     bool has_since, has_until;
     int64_t since_ns, until_ns;
     const char *delimiter;
-    size_t seen;
+    size_t seen, id_max;
     json_t *jobs;
     struct cw_jobrows *rows;
     struct cw_listing *listing;
@@ -154,7 +154,7 @@ static void on_job(const Cw__JobInfo *j, int64_t now_ns, void *arg)
         json_array_append_new(s->jobs, job_json(s, &r));
         return;
     }
-    r.id_max = s->parsable ? 0 : cw_listing_id_max();
+    r.id_max = s->id_max;
     if (s->eff) {
         eff_row(s, &r);
         return;
@@ -217,6 +217,7 @@ static int run(struct cw_cli *c, struct acct *s)
         s->listing = cw_listing_create(eff_headers, s->no_header, s->parsable);
     else if (!s->jsonl)
         s->rows = cw_jobrows_create(&s->format, &style);
+    s->id_max = s->parsable ? 0 : cw_listing_id_max();
     narrow(s, &req);
     int rc = cw_jobquery_each(c, &req, on_job, s);
     if (s->listing != NULL && rc < 0)

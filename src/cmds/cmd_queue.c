@@ -40,7 +40,8 @@ struct queue {
     bool expand, no_header, start, steps, parsable, jsonl, help_format;
     const char *delimiter;
     uint64_t every_s;
-    size_t seen; /* jobs, printed or not */
+    size_t seen;   /* jobs, printed or not */
+    size_t id_max; /* longest list of indices */
     json_t *jobs;
     struct cw_jobrows *rows;
 };
@@ -122,7 +123,7 @@ static void on_job(const Cw__JobInfo *j, int64_t now_ns, void *arg)
         json_array_append_new(q->jobs, cw_jobtext_json(j));
     } else {
         struct cw_fieldrow r = {.job = j, .now_ns = now_ns};
-        r.id_max = q->parsable ? 0 : cw_listing_id_max();
+        r.id_max = q->id_max;
         if (q->steps)
             print_steps(q, &r);
         else
@@ -151,6 +152,7 @@ static int once(struct cw_cli *c, void *arg)
                                      .delimiter = q->parsable ? q->delimiter : NULL,
                                      .sort = q->sort.n > 0 ? &q->sort : NULL};
     q->seen = 0;
+    q->id_max = q->parsable ? 0 : cw_listing_id_max();
     if (c->common.json)
         q->jobs = json_array();
     else if (!q->jsonl)

@@ -39,7 +39,8 @@ void cw_jobview_from_live(struct cw_job *j, struct cw_arena *a, struct cw_jobsrc
 {
     memset(ret, 0, sizeof *ret);
     ProtobufCMessage *m = NULL;
-    if (cw_walk_unpack(&cw__job_record__descriptor, j->spec_packed, j->spec_len, a, &m, NULL) < 0)
+    if (cw_walk_unpack_stored(&cw__job_record__descriptor, j->spec_packed, j->spec_len, a, &m,
+                              NULL) < 0)
         abort(); /* we packed it ourselves */
     ret->live = j;
     ret->rec = (Cw__JobRecord *)m;

@@ -29,6 +29,7 @@ struct query {
     struct cw_arena *scratch; /* of one job */
     Cw__JobsReply *reply;
     size_t limit, bytes;
+    size_t spec_len; /* of the live job at hand, packed; 0: not known */
     bool full, end;
     bool newest; /* going back from the newest stored job */
     bool stored; /* every slice came from the store, because commits fail */
@@ -49,13 +50,25 @@ static bool both(const struct query *q)
 
 /* ---- rows of one job ------------------------------------------------------------------------ */
 
+/* At most so much of the reply. A row of a waiting job is its spec and some numbers: to count them
+ * would cost as much as to pack them. */
+static size_t row_bytes(const struct query *q, const Cw__JobInfo *row)
+{
+    if (q->spec_len == 0 || row->attempt != NULL || row->n_steps + row->n_start_nodes > 0 ||
+        row->reason_text != NULL)
+        return cw__job_info__get_packed_size(row);
+    size_t list = row->pending_indices != NULL ? strlen(row->pending_indices) : 0;
+    size_t reason = row->reason != NULL ? strlen(row->reason) : 0;
+    return q->spec_len + list + reason + 256;
+}
+
 static void add(struct query *q, Cw__JobInfo *row)
 {
     if (!cw_jobfilter_nodes(&q->filter, row->attempt))
         return;
     if (q->m->steps && row->attempt != NULL)
         cw_jobview_steps(q->c, row, q->scratch);
-    size_t n = cw__job_info__get_packed_size(row);
+    size_t n = row_bytes(q, row);
     if (q->reply->n_jobs >= q->limit || (q->reply->n_jobs > 0 && q->bytes + n > REPLY_BYTES_MAX)) {
         q->full = true;
         return;
@@ -171,6 +184,7 @@ static void add_attempts(struct query *q, const struct cw_jobsrc *s,
 static void add_job(struct query *q, const struct cw_jobsrc *s, const struct cw_selector *sel,
                     bool is_element, uint64_t ordinal)
 {
+    q->spec_len = s->live != NULL ? s->live->spec_len : 0;
     if (!cw_jobfilter_job(&q->filter, s, q->default_partition))
         return;
     struct cw_idset ordinals = {0};
@@ -321,7 +335,7 @@ static void slice_live(struct query *q)
     q->looked = 0;
     q->end = true;
     q->scratch = q->arena;
-    cw_model_each_job(q->c->model, live_job, q);
+    cw_model_each_job_from(q->c->model, q->next, live_job, q);
     q->scratch = scratch;
 }
 
@@ -376,6 +390,12 @@ static void slice_done(struct query *q)
         q->end = true;
 }
 
+/* Nothing that is looked at is left out: rows need no copy, and garbage is bounded by the page. */
+static bool every_element_fits(const struct query *q)
+{
+    return !q->m->attempts && q->m->filter->n_states + q->m->filter->n_nodes == 0;
+}
+
 /* A single id may name an element; ranges and all others are walked by their jobs' rows. */
 static void slice_selector(struct query *q)
 {
@@ -385,10 +405,14 @@ static void slice_selector(struct query *q)
         struct cw_jobsrc s;
         bool is_element;
         uint64_t ordinal;
+        struct cw_arena *scratch = q->scratch;
+        if (every_element_fits(q))
+            q->scratch = q->arena;
         if (cw_jobview_find(q->c, sel->first, q->scratch, &s, &is_element, &ordinal, NULL) == 0) {
             add_job(q, &s, sel, is_element, ordinal);
             cw_jobsrc_fini(&s);
         }
+        q->scratch = scratch;
         cw_arena_reset(q->scratch);
     } else {
         if (q->next < sel->first)

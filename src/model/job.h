@@ -198,6 +198,9 @@ Cw__JobRecord *cw_job_record(const struct cw_job *j);
 size_t cw_model_n_jobs(const struct cw_model *m);
 /* By id. */
 void cw_model_each_job(struct cw_model *m, bool (*fn)(struct cw_job *j, void *arg), void *arg);
+/* Those with an id of at least first_id: a walk in slices does not begin anew. */
+void cw_model_each_job_from(struct cw_model *m, uint64_t first_id,
+                            bool (*fn)(struct cw_job *j, void *arg), void *arg);
 /* Jobs with waiting elements that are not held, whose dependencies are met and whose partition
  * exists, in scheduling order: larger cw_job.priority first, then by id (cw_job.in_queue). The
  * others that wait are parked (cw_model_parked), in no order. */

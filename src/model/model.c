@@ -136,8 +136,14 @@ void cw_model_slot_remove(struct cw_model *m, struct cw_job *j)
 
 void cw_model_each_job(struct cw_model *m, bool (*fn)(struct cw_job *j, void *arg), void *arg)
 {
+    cw_model_each_job_from(m, 0, fn, arg);
+}
+
+void cw_model_each_job_from(struct cw_model *m, uint64_t first_id,
+                            bool (*fn)(struct cw_job *j, void *arg), void *arg)
+{
     m->walking++;
-    for (size_t i = 0; i < m->n_slots; i++)
+    for (size_t i = first_id == 0 ? 0 : slot_upper(m, first_id - 1); i < m->n_slots; i++)
         if (m->slots[i].job != NULL && !fn(m->slots[i].job, arg))
             break;
     m->walking--;
