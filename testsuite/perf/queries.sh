@@ -61,8 +61,7 @@ serial() { # durable submits one after another: a commit each
     while [ $i -lt 200 ]; do crun-submit -H -Q -o /dev/null -- true; i=$((i + 1)); done
     awk -v a="$a" -v b="$(date +%s%N)" 'BEGIN { printf "%.1f\n", 200 / ((b - a) / 1e9) }'
 }
-p50() { crun-diag --json | sed -n 's/.*"commit_p50_us": \([0-9]*\).*/\1/p'; }
-echo "serial submits/s without followers: $(serial), commit p50 $(p50) us"
+echo "serial submits/s without followers: $(serial), again $(serial)"
 i=0
 while [ $i -lt 20 ]; do
     crun-events -f -j 500 >/dev/null 2>&1 &
@@ -70,7 +69,7 @@ while [ $i -lt 20 ]; do
     i=$((i + 1))
 done
 until [ "$(crun-diag --json | sed -n 's/.*"event_followers": \([0-9]*\).*/\1/p')" = 20 ]; do :; done
-echo "with 20 that follow one job: $(serial), commit p50 $(p50) us"
+echo "with 20 that follow one job: $(serial), again $(serial)"
 i=0
 while [ $i -lt 5 ]; do
     crun-events -f >/dev/null 2>&1 &
@@ -78,7 +77,7 @@ while [ $i -lt 5 ]; do
     i=$((i + 1))
 done
 until [ "$(crun-diag --json | sed -n 's/.*"event_followers": \([0-9]*\).*/\1/p')" = 25 ]; do :; done
-echo "and 5 more that follow everything: $(serial), commit p50 $(p50) us"
+echo "and 5 more that follow everything: $(serial), again $(serial)"
 big=$(crun-submit -H --parsable -a 0-999999 -o /dev/null -- true)
 a=$(date +%s%N)
 crun-queue -h -r -j "$big" | wc -l >/dev/null
