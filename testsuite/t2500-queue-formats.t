@@ -1,6 +1,6 @@
 # crun-queue as other programs read it: letters, names, widths, sort, filters, steps of selection.
 . "${CRUN_SRCDIR:?}/testsuite/lib.sh"
-plan 37
+plan 38
 instance_start
 cd "$T" || exit 1
 cores=$(crun-info --json | jq '.nodes[0].cores')
@@ -44,6 +44,7 @@ is "-w filters by node" "$(crun-queue -h -w n1 -o %i) $(crun-queue -h -w n2 -o %
 is "-t knows long and short names, any case" "$(crun-queue -h -t pd -o %i -j "$hold") $(crun-queue -h --states=Running -o %i)" "$hold $run"
 is "bundled letters with a value" "$(crun-queue -hn runner -o %i)" "$run"
 is "last and @name" "$(crun-queue -h last -o %i) $(crun-queue -h @held -o %i)" "${arr}_[0-2%2] $hold"
+is "other commands know these words too" "$(crun-ctl hold @arr && crun-queue -h last -o %r) $(crun-ctl release last && crun-ctl show job last | jq .jobs[0].array_count)" "JobHeldUser 3"
 must_fail 1 'you have no such job' crun-queue @nobody
 must_fail 1 'job 99999 does not exist' crun-queue -j 99999
 is "ranges and lists" "$(crun-queue -h -j "$run-$hold,${arr}_[1-2]" -o %i | tr '\n' ' ')" "$run $hold ${arr}_1 ${arr}_2 "

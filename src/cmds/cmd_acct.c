@@ -198,7 +198,7 @@ static int prepare(struct cw_cli *c, struct acct *s)
     if (s->format.n == 0 && cw_jobformat_names(COLUMNS, 0, &s->format, &err) != 0)
         return cw_cli_usage(c, "%s", err.text);
     int rc = cw_cli_connect(c);
-    return rc < 0 ? cw_jobquery_resolve(c, &s->query.ids) : rc;
+    return rc < 0 ? cw_jobquery_resolve(c, &s->query.ids, 0) : rc;
 }
 
 static int run(struct cw_cli *c, struct acct *s)

@@ -68,7 +68,7 @@ int cw_cmd_cancel(struct cw_cli *c, int argc, char *const *argv)
     if (rc < 0)
         rc = cw_cli_connect(c);
     if (rc < 0)
-        rc = cw_jobquery_resolve(c, &k.query.ids);
+        rc = cw_jobquery_resolve(c, &k.query.ids, 0);
     if (rc < 0) {
         Cw__CancelRequest req = CW__CANCEL_REQUEST__INIT;
         ProtobufCMessage *m;

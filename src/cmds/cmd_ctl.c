@@ -159,10 +159,13 @@ int cw_cmd_ctl(struct cw_cli *c, int argc, char *const *argv)
     if ((strcmp(verb, "hold") == 0 || strcmp(verb, "release") == 0) && (rc = check_ids(c)) >= 0)
         return rc;
     bool is_show = strcmp(verb, "show") == 0;
+    bool of_jobs = is_show || strcmp(verb, "hold") == 0 || strcmp(verb, "release") == 0;
     if (is_show && (c->operand.n < 3 || strcmp(c->operand.v[1], "job") != 0))
         return cw_cli_usage(c, "allowed: show job ID ...");
-    if ((rc = cw_cli_connect(c)) >= 0)
+    if ((rc = cw_cli_connect(c)) >= 0 ||
+        (of_jobs && (rc = cw_jobquery_resolve(c, &c->operand, is_show ? 2 : 1)) >= 0))
         return rc;
+    verb = c->operand.v[0];
     if (is_show)
         return show_jobs(c);
     if (strcmp(verb, "shutdown") == 0)

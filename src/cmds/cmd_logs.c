@@ -80,7 +80,7 @@ int cw_cmd_logs(struct cw_cli *c, int argc, char *const *argv)
         return cw_cli_usage(c, "give one job");
     if ((rc = cw_jobquery_check_ids(c)) >= 0)
         return rc;
-    if ((rc = cw_cli_connect(c)) >= 0 || (rc = cw_jobquery_resolve(c, &c->operand)) >= 0)
+    if ((rc = cw_cli_connect(c)) >= 0 || (rc = cw_jobquery_resolve(c, &c->operand, 0)) >= 0)
         return rc;
     if (cw_logreader_open(c->client, c->operand.v[0], l.attempt, l.err_stream, &r, &err) != 0)
         return cw_cli_fail(c, &err);

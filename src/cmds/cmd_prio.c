@@ -135,7 +135,7 @@ int cw_cmd_prio(struct cw_cli *c, int argc, char *const *argv)
     if (rc < 0)
         rc = cw_cli_connect(c);
     if (rc < 0)
-        rc = cw_jobquery_resolve(c, &p.query.ids);
+        rc = cw_jobquery_resolve(c, &p.query.ids, 0);
     if (rc < 0)
         rc = run(c, &p);
     cw_jobquery_fini(&p.query);

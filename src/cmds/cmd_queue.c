@@ -187,7 +187,7 @@ static int prepare(struct cw_cli *c, struct queue *q)
     if (q->delimiter == NULL)
         q->delimiter = "|";
     int rc = cw_cli_connect(c);
-    return rc < 0 ? cw_jobquery_resolve(c, &q->query.ids) : rc;
+    return rc < 0 ? cw_jobquery_resolve(c, &q->query.ids, 0) : rc;
 }
 
 int cw_cmd_queue(struct cw_cli *c, int argc, char *const *argv)

@@ -161,7 +161,7 @@ int cw_cmd_stat(struct cw_cli *c, int argc, char *const *argv)
     if (rc < 0)
         rc = cw_cli_connect(c);
     if (rc < 0)
-        rc = cw_jobquery_resolve(c, &s.query.ids);
+        rc = cw_jobquery_resolve(c, &s.query.ids, 0);
     if (rc < 0)
         rc = cw_repeat(c, s.every_s, once, &s);
     cw_jobquery_fini(&s.query);

@@ -36,7 +36,7 @@ int cw_cmd_wait(struct cw_cli *c, int argc, char *const *argv)
         return cw_cli_usage(c, "no job given");
     if ((rc = cw_jobquery_check_ids(c)) >= 0)
         return rc;
-    if ((rc = cw_cli_connect(c)) >= 0 || (rc = cw_jobquery_resolve(c, &c->operand)) >= 0)
+    if ((rc = cw_cli_connect(c)) >= 0 || (rc = cw_jobquery_resolve(c, &c->operand, 0)) >= 0)
         return rc;
     if (w.event != NULL)
         return cw_eventwait(c, &c->operand, w.event, w.timeout_ms);

@@ -43,7 +43,7 @@ int cw_cmd_why(struct cw_cli *c, int argc, char *const *argv)
         return cw_cli_usage(c, "no job given");
     if ((rc = cw_jobquery_check_ids(c)) >= 0)
         return rc;
-    if ((rc = cw_cli_connect(c)) >= 0 || (rc = cw_jobquery_resolve(c, &c->operand)) >= 0)
+    if ((rc = cw_cli_connect(c)) >= 0 || (rc = cw_jobquery_resolve(c, &c->operand, 0)) >= 0)
         return rc;
     json_t *jobs = json_array();
     for (size_t i = 0; i < c->operand.n && rc < 0; i++) {

@@ -250,10 +250,10 @@ static int ask_ids(struct cw_cli *c, const char *name, bool newest, struct cw_st
     return rc;
 }
 
-int cw_jobquery_resolve(struct cw_cli *c, struct cw_strv *ids)
+int cw_jobquery_resolve(struct cw_cli *c, struct cw_strv *ids, size_t from)
 {
     cw_autostrv struct cw_strv out = {0};
-    size_t i = 0;
+    size_t i = from;
     while (i < ids->n && !is_word(ids->v[i]))
         i++;
     if (i == ids->n)
@@ -262,7 +262,7 @@ int cw_jobquery_resolve(struct cw_cli *c, struct cw_strv *ids)
         const char *name = ids->v[i][0] == '@' ? ids->v[i] + 1 : NULL;
         size_t before = out.n;
         int rc = -1;
-        if (!is_word(ids->v[i])) {
+        if (i < from || !is_word(ids->v[i])) {
             cw_strv_add(&out, ids->v[i]);
             continue;
         }

@@ -40,8 +40,9 @@ Cw__JobFilter *cw_jobquery_filter(struct cw_jobquery *q); /* ready to send; borr
 /* Ids were given, nothing else, and no row came: says that they do not exist. -1, or the exit code. */
 int cw_jobquery_unknown(const struct cw_cli *c, const struct cw_jobquery *q, size_t rows);
 /* Replaces "last" (my newest job) and "@NAME" (mine of that name that have not ended, else the
- * newest that has) by ids; asks the controller only where such a word is used. -1, or the exit code. */
-int cw_jobquery_resolve(struct cw_cli *c, struct cw_strv *ids);
+ * newest that has) by ids, behind the first `from` words; asks the controller only where such a word
+ * is used. -1, or the exit code. */
+int cw_jobquery_resolve(struct cw_cli *c, struct cw_strv *ids, size_t from);
 /* All operands are job ids. -1, or the exit code of the usage error. */
 int cw_jobquery_check_ids(const struct cw_cli *c);
 /* All rows, page by page; fn for each. -1 to go on, else the exit code. */
