@@ -1,6 +1,6 @@
 # crun-acct as clients of sacct read it, times, efficiency, whose jobs.
 . "${CRUN_SRCDIR:?}/testsuite/lib.sh"
-plan 27
+plan 28
 instance_start
 cd "$T" || exit 1
 id=$(submit -J work -A proj -n 1 --mem=64M -t 10 -o /dev/null -- sh -c 'i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done; exit 3')
@@ -30,13 +30,14 @@ is "what never started has no start" "$(crun-acct -P -n -j "$gone" -o Start,Node
 like "usage is there" "$(crun-acct -P -n -j "$id" -o TotalCPU,MaxRSS,CPUTimeRAW)" '^00:0[0-9]\.[0-9]{3}\|[0-9]+K\|[0-9]+$'
 is "every name can be printed" "$(crun-acct --helpformat | while read -r n; do crun-acct -n -o "$n" -j "$id" >/dev/null || echo "$n"; done)" ""
 is "a running job is found by id" "$(crun-acct -P -n -o State,End "$run")" "RUNNING|Unknown"
-is "without ids: mine that ended today, by end time" "$(crun-acct -P -n -o JobName | sort | uniq -c | awk '{print $1, $2}' | tr '\n' ' ')" "3 arr 1 gone 1 work "
-is "-S and -E bound the end time" "$(crun-acct -n -S now-1hour -E now -o JobID | wc -l) $(crun-acct -n -S now -o JobID | wc -l) $(crun-acct -n -S today -E now-1hour -o JobID | wc -l)" "5 0 0"
-is "-S takes how long ago" "$(crun-acct -n -S 2h | wc -l)" 5
+is "without ids: mine that ended today, then those that have not" "$(crun-acct -P -n -o JobName | sort | uniq -c | awk '{print $1, $2}' | tr '\n' ' ')" "3 arr 1 gone 1 runner 1 work "
+is "-S and -E bound the end time" "$(crun-acct -n -S now-1hour -E now -o JobID | wc -l) $(crun-acct -n -S now -o JobName) $(crun-acct -n -S today -E now-1hour -o JobID | wc -l)" "6 runner 0"
+is "-S takes how long ago" "$(crun-acct -n -S 2h | wc -l)" 6
 must_fail 2 'neither how long ago' crun-acct -S yesterdayish
 is "-s filters by state" "$(crun-acct -n -s F,CA -o JobID | wc -l)" 2
-is "-A, -r, --name, -u filter" "$(crun-acct -n -A proj | wc -l) $(crun-acct -n -r main | wc -l) $(crun-acct -n -r none | wc -l) $(crun-acct -n --name arr | wc -l) $(crun-acct -n -u nobody | wc -l)" "1 5 0 3 0"
-like "-a shows all users" "$(crun-acct -n -a | wc -l)" 5
+is "-A, -r, --name, -u filter" "$(crun-acct -n -A proj | wc -l) $(crun-acct -n -r main | wc -l) $(crun-acct -n -r none | wc -l) $(crun-acct -n --name arr | wc -l) $(crun-acct -n -u nobody | wc -l)" "1 6 0 3 0"
+is "-a shows all users" "$(crun-acct -n -a | wc -l)" 6
+is "a job that waits or runs is there too, as Snakemake asks" "$(crun-acct -X --parsable2 --noheader --format=JobIdRaw,State --since 2020-01-01T16:00 --until now --name runner)" "$run|RUNNING"
 must_fail 1 'job 99999 does not exist' crun-acct 99999
 must_fail 2 "field 'Jobid2'" crun-acct -o Jobid2
 

@@ -46,6 +46,7 @@ struct acct {
     struct cw_jobformat format;
     bool all_users, no_header, parsable, trailing, steps, eff, jsonl, help_format;
     bool has_since, has_until;
+    bool live; /* the rows that come now are of jobs that have not ended */
     int64_t since_ns, until_ns;
     const char *delimiter;
     size_t seen, id_max;
@@ -144,7 +145,7 @@ static json_t *job_json(struct acct *s, const struct cw_fieldrow *r)
 static void on_job(const Cw__JobInfo *j, int64_t now_ns, void *arg)
 {
     struct acct *s = arg;
-    struct cw_fieldrow r = {.job = j, .now_ns = now_ns, .acct = true};
+    struct cw_fieldrow r = {.job = j, .now_ns = now_ns, .acct = true, .whole = s->live};
     s->seen++;
     if (s->jsonl) {
         cw_cli_print_jsonl(job_json(s, &r));
@@ -185,6 +186,29 @@ static void narrow(struct acct *s, Cw__JobsRequest *req)
     req->filter->ended_before_ns = s->until_ns;
 }
 
+/* An attempt that has ended was shown by its end time. */
+static void on_live(const Cw__JobInfo *j, int64_t now_ns, void *arg)
+{
+    Cw__JobInfo row = *j;
+    if (j->state == CW__STATE__PENDING)
+        row.attempt = NULL;
+    on_job(&row, now_ns, arg);
+}
+
+/* Behind what has ended comes, as in sacct, what has not. */
+static int each_live(struct cw_cli *c, struct acct *s)
+{
+    Cw__JobsRequest req = CW__JOBS_REQUEST__INIT;
+    if (s->query.ids.n > 0 || (s->has_until && s->until_ns < cw_clock_real_ns() - CW_NS_PER_S))
+        return -1;
+    req.filter = cw_jobquery_filter(&s->query);
+    req.filter->include_finished = false;
+    req.filter->has_ended_after_ns = req.filter->has_ended_before_ns = false;
+    req.has_steps = req.steps = s->steps || s->jobs != NULL || s->jsonl;
+    s->live = true;
+    return cw_jobquery_each(c, &req, on_live, s);
+}
+
 static int prepare(struct cw_cli *c, struct acct *s)
 {
     struct cw_error err;
@@ -220,6 +244,8 @@ static int run(struct cw_cli *c, struct acct *s)
     s->id_max = s->parsable ? 0 : cw_listing_id_max();
     narrow(s, &req);
     int rc = cw_jobquery_each(c, &req, on_job, s);
+    if (rc < 0)
+        rc = each_live(c, s);
     if (s->listing != NULL && rc < 0)
         cw_listing_print(s->listing);
     else
