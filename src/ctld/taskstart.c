@@ -31,7 +31,7 @@ static const char *resolve_isolation(const struct cw_ctld *c, const struct cw_jo
     return c->conf->default_isolation;
 }
 
-/* What a node has to know of all nodes of its attempt: names, tasks, how many cores. */
+/* What a node has to know of all nodes of its attempt: names, tasks, CPUs. */
 static void start_nodes(Cw__TaskStart *t, const struct cw_part *p, struct cw_arena *a)
 {
     const struct cw_attempt *at = p->attempt;
@@ -48,7 +48,7 @@ static void start_nodes(Cw__TaskStart *t, const struct cw_part *p, struct cw_are
         cw__grant__init(g);
         g->node = from->node;
         g->cores = from->cores;
-        g->cpus = (char *)"";
+        g->cpus = from->cpus;
         g->has_ntasks = from->has_ntasks;
         g->ntasks = from->ntasks;
         t->grants[k] = g;

@@ -86,6 +86,7 @@ static void task_destroy(struct cw_herd *h, struct cw_task *t)
     cw_plan_destroy(t->plan);
     cw_buf_fini(&t->end);
     free(t->script);
+    free(t->hostfile);
     free(t->stdout_path);
     free(t->stderr_path);
     for (size_t i = 0; i < t->n_volumes; i++)

@@ -192,6 +192,7 @@ void cw_planning_env(const struct cw_herd *h, struct cw_task *t)
                                 .home = t->as->home,
                                 .user = t->as->name,
                                 .shell = t->as->shell,
+                                .hostfile = t->hostfile,
                                 .now_ns = cw_clock_real_ns() };
     cw_jobenv_build(t->start, &n, &t->env);
     uint32_t count = cw_plan_count(t->plan);

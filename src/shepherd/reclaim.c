@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "proto/walk.h"
+#include "shepherd/hostfile.h"
 #include "shepherd/steps.h"
 
 static int reclaim_by(struct cw_herd *h, const char *isolation, const char *key,
@@ -103,6 +104,8 @@ static int reclaim_task(struct cw_herd *h, const struct cw_journal_task *t, stru
     snprintf(key, sizeof key, "%llu.%u", (unsigned long long)t->id, t->attempt);
     cw_autofree char *script = cw_xasprintf("%s/tasks/%s.sh", h->node_dir, key);
     unlink(script);
+    cw_autofree char *hosts = cw_hostfile_path(h, key);
+    unlink(hosts);
     int gone = reclaim_box(h, t, key, &why);
     if (gone < 0)
         cw_log_error("task %s: %s", key, why.text);

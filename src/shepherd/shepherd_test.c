@@ -189,6 +189,30 @@ static void a_second_start_of_a_key_is_answered_and_not_run(void **state)
     cw_rig_forget(id);
 }
 
+static void the_head_of_several_nodes_has_a_host_file_while_it_lives(void **state)
+{
+    (void)state;
+    struct cw_rig_job j = cw_rig_job("/bin/sh", "-c",
+                                     "echo $CRUN_NNODES $CRUN_NODELIST; cat \"$CRUN_HOSTFILE\"",
+                                     NULL);
+    Cw__Grant g[2], *list[] = { &g[0], &g[1] };
+    for (int i = 0; i < 2; i++) {
+        cw__grant__init(&g[i]);
+        g[i].node = (char *)(uintptr_t)(i == 0 ? "n1" : "n2");
+        g[i].cores = g[i].cpus = (char *)(uintptr_t) "0";
+        g[i].has_ntasks = 1;
+        g[i].ntasks = (uint32_t)i + 1;
+    }
+    j.start.grants = list;
+    j.start.n_grants = 2;
+    j.spec.stdout_path = (char *)(uintptr_t) "hosts.txt";
+    assert_int_equal(cw_rig_end_of(cw_rig_run(&j))->exit_code, 0);
+    assert_string_equal(cw_rig_text_of("hosts.txt"), "2 n[1-2]\nn1 slots=1\nn2 slots=2\n");
+    cw_autofree char *left = cw_xasprintf("node/n1/tasks/%llu.1.hosts",
+                                          (unsigned long long)j.key.id);
+    assert_int_equal(access(cw_rig_in_dir(left), F_OK), -1);
+}
+
 static void a_script_runs_with_its_arguments_and_a_sensible_name(void **state)
 {
     (void)state;
@@ -502,6 +526,7 @@ int main(void)
         T(a_fifo_without_a_reader_does_not_stop_the_shepherd),
         T(root_is_refused_unless_allowed),
         T(a_second_start_of_a_key_is_answered_and_not_run),
+        T(the_head_of_several_nodes_has_a_host_file_while_it_lives),
         T(a_script_runs_with_its_arguments_and_a_sensible_name),
         T(a_script_whose_interpreter_is_missing_says_which),
         T(a_script_below_a_closed_directory_still_runs),

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "proto/walk.h"
+#include "shepherd/hostfile.h"
 #include "shepherd/outfiles.h"
 #include "shepherd/planning.h"
 #include "shepherd/spawn.h"
@@ -155,6 +156,7 @@ static const struct step steps[] = {
     { "plan", cw_planning_make, cw_planning_drop },
     { "box", make_box, undo_box },
     { "script", make_script, undo_script },
+    { "host file", cw_hostfile_make, cw_hostfile_drop },
     { "environment", make_env, NULL },
 };
 
@@ -254,6 +256,7 @@ void cw_steps_finish(struct cw_task *t)
 int cw_steps_tear_down(struct cw_herd *h, struct cw_task *t)
 {
     undo_script(h, t);
+    cw_hostfile_drop(h, t);
     if (t->plan != NULL || t->n_volumes > 0)
         cw_planning_drop(h, t);
     return release_box(t);

@@ -51,6 +51,7 @@ struct cw_task {
     struct cw_plug *isolation;
     void *box;
     char *script; /* path, NULL none */
+    char *hostfile; /* path, NULL none */
     struct cw_task_volume *volumes;
     size_t n_volumes;
     char *stdout_path, *stderr_path; /* as opened */

@@ -1,6 +1,6 @@
 /* The environment of a task (contract: jobenv.h). A variable is one line here, with its Slurm twin
- * beside it. A batch job is one task on one node, so ranks and node numbers are 0. Test:
- * jobenv_test.c. */
+ * beside it. The leader is one process on the job's node 0, so its rank is 0; the tasks of the other
+ * nodes are started by steps. Test: jobenv_test.c. */
 #include "spec/jobenv.h"
 
 #include <inttypes.h>
@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hostlist.h"
 #include "base/idset.h"
 #include "base/mem.h"
 #include "spec/check.h"
@@ -80,19 +81,98 @@ static uint64_t count_of(const char *idset)
     return n;
 }
 
+/* ---- the nodes of the job ---- */
+static Cw__Grant *const *grants_of(const Cw__TaskStart *t, size_t *ret_n)
+{
+    *ret_n = t->n_grants > 0 ? t->n_grants : 1;
+    return t->n_grants > 0 ? t->grants : &t->grant;
+}
+
+static uint64_t tasks_of(const Cw__TaskStart *t, const Cw__Grant *g)
+{
+    return g->has_ntasks || t->n_grants > 0 ? (g->has_ntasks ? g->ntasks : 1)
+                                            : cw_spec_ntasks(t->spec);
+}
+
+static uint64_t cpus_of(const Cw__TaskStart *t, const Cw__Grant *g)
+{
+    (void)t;
+    return count_of(g->cpus);
+}
+
+/* One number a node, runs folded as "2(x3),1". */
+static void fold(const Cw__TaskStart *t, uint64_t (*number)(const Cw__TaskStart *, const Cw__Grant *),
+                 struct cw_buf *out)
+{
+    size_t n;
+    Cw__Grant *const *g = grants_of(t, &n);
+    for (size_t i = 0, k; i < n; i = k) {
+        uint64_t v = number(t, g[i]);
+        for (k = i + 1; k < n && number(t, g[k]) == v;)
+            k++;
+        cw_buf_addf(out, "%s%" PRIu64, i > 0 ? "," : "", v);
+        if (k - i > 1)
+            cw_buf_addf(out, "(x%zu)", k - i);
+    }
+}
+
+/* The names in the order of the node numbers, folded where that is the natural order. */
+static void node_names(const Cw__TaskStart *t, struct cw_buf *out)
+{
+    size_t n;
+    Cw__Grant *const *g = grants_of(t, &n);
+    cw_autostrv struct cw_strv names = {0}, folded = {0};
+    for (size_t i = 0; i < n; i++)
+        cw_strv_add(&names, g[i]->node);
+    cw_hostlist_format(names.v, n, out);
+    bool same = cw_hostlist_parse(cw_buf_str(out), &folded, NULL) == 0 && folded.n == n;
+    for (size_t i = 0; same && i < n; i++)
+        same = strcmp(folded.v[i], g[i]->node) == 0;
+    if (same)
+        return;
+    cw_buf_clear(out);
+    for (size_t i = 0; i < n; i++)
+        cw_buf_addf(out, "%s%s", i > 0 ? "," : "", g[i]->node);
+}
+
+void cw_jobenv_hostfile(const Cw__TaskStart *t, struct cw_buf *out)
+{
+    size_t n;
+    Cw__Grant *const *g = grants_of(t, &n);
+    for (size_t i = 0; i < n; i++)
+        cw_buf_addf(out, "%s slots=%" PRIu64 "\n", g[i]->node, tasks_of(t, g[i]));
+}
+
+static void put_nodes(struct build *b, const Cw__TaskStart *t, const struct cw_jobenv_node *n)
+{
+    cw_autobuf struct cw_buf names = {0}, tasks = {0}, cpus = {0};
+    size_t k;
+    Cw__Grant *const *g = grants_of(t, &k);
+    uint64_t sum = 0;
+    for (size_t i = 0; i < k; i++)
+        sum += tasks_of(t, g[i]);
+    node_names(t, &names);
+    fold(t, tasks_of, &tasks);
+    fold(t, cpus_of, &cpus);
+    put(b, "NODELIST", "JOB_NODELIST NODELIST", "%s", cw_buf_str(&names));
+    put(b, "NNODES", "JOB_NUM_NODES NNODES", "%zu", k);
+    put(b, "NODEID", "NODEID", "%u", t->node);
+    put(b, "NTASKS", "NTASKS NPROCS", "%" PRIu64, sum);
+    put(b, "TASKS_PER_NODE", "TASKS_PER_NODE", "%s", cw_buf_str(&tasks));
+    put(b, "CPUS_ON_NODE", "CPUS_ON_NODE", "%" PRIu64, count_of(t->grant->cpus));
+    put(b, NULL, "JOB_CPUS_PER_NODE", "%s", cw_buf_str(&cpus));
+    put_text(b, "HOSTFILE", NULL, n->hostfile);
+}
+
 static void put_place(struct build *b, const Cw__TaskStart *t, const struct cw_jobenv_node *n)
 {
     const char *node = n->name != NULL ? n->name : t->grant->node;
-    put_text(b, "NODELIST", "JOB_NODELIST NODELIST", node);
-    put(b, "NNODES", "JOB_NUM_NODES NNODES", "1");
-    put(b, "NODEID", "NODEID", "0");
+    put_nodes(b, t, n);
     put_text(b, "NODENAME", NULL, node);
     if (b->slurm)
         cw_strv_add_take(&b->own, cw_xasprintf("SLURMD_NODENAME=%s", node));
     put(b, "PROCID", "PROCID", "0");
     put(b, "LOCALID", "LOCALID", "0");
-    put(b, "NTASKS", "NTASKS NPROCS TASKS_PER_NODE", "%u", cw_spec_ntasks(t->spec));
-    put(b, "CPUS_ON_NODE", "CPUS_ON_NODE JOB_CPUS_PER_NODE", "%" PRIu64, count_of(t->grant->cpus));
     put(b, "CPUS_PER_TASK", "CPUS_PER_TASK", "%u", cw_spec_cpus_per_task(t->spec));
     put(b, "CPUSET", NULL, "%s", t->grant->cpus);
     put(b, "MEM_BYTES", NULL, "%" PRIu64, t->grant->mem_bytes);

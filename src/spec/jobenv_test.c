@@ -168,6 +168,53 @@ static void test_slurm(void **state)
         expect(rows[i].name, rows[i].want);
 }
 
+static void test_nodes(void **state)
+{
+    static const struct {
+        const char *name, *want;
+    } rows[] = {
+        {"CRUN_NODELIST", "n[1-4]"},     {"CRUN_NNODES", "4"},
+        {"CRUN_NODEID", "1"},            {"CRUN_NODENAME", "n2"},
+        {"CRUN_NTASKS", "7"},            {"CRUN_TASKS_PER_NODE", "2(x3),1"},
+        {"CRUN_CPUS_ON_NODE", "12"},     {"CRUN_HOSTFILE", "/h"},
+        {"SLURM_JOB_NODELIST", "n[1-4]"}, {"SLURM_NNODES", "4"},
+        {"SLURM_JOB_NUM_NODES", "4"},    {"SLURM_NTASKS", "7"},
+        {"SLURM_NODEID", "1"},           {"SLURM_TASKS_PER_NODE", "2(x3),1"},
+        {"SLURM_CPUS_ON_NODE", "12"},    {"SLURM_JOB_CPUS_PER_NODE", "4(x2),8,4"},
+    };
+    Cw__Grant all[4], *list[4];
+    char *const names[] = {(char *)"n1", (char *)"n2", (char *)"n3", (char *)"n4"};
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        cw__grant__init(&all[i]);
+        all[i].node = names[i];
+        all[i].cpus = (char *)(i == 2 ? "0-7" : "0-3");
+        all[i].has_ntasks = 1;
+        all[i].ntasks = i < 3 ? 2 : 1;
+        list[i] = &all[i];
+    }
+    spec.has_slurm_env = spec.slurm_env = 1;
+    payload.n_env = 0;
+    start.n_grants = 4;
+    start.grants = list;
+    start.has_node = 1;
+    start.node = 1;
+    node.name = "n2";
+    node.hostfile = "/h";
+    cw_jobenv_build(&start, &node, &env);
+    for (size_t i = 0; i < CW_ARRAY_LEN(rows); i++)
+        expect(rows[i].name, rows[i].want);
+    cw_autobuf struct cw_buf hosts = {0};
+    cw_jobenv_hostfile(&start, &hosts);
+    assert_string_equal(cw_buf_str(&hosts), "n1 slots=2\nn2 slots=2\nn3 slots=2\nn4 slots=1\n");
+    cw_strv_fini(&env);
+    memset(&env, 0, sizeof env);
+    all[0].node = names[3]; /* its head is not the first by name */
+    all[3].node = names[0];
+    cw_jobenv_build(&start, &node, &env);
+    expect("CRUN_NODELIST", "n4,n2,n3,n1");
+}
+
 static void test_gpus(void **state)
 {
     (void)state;
@@ -209,6 +256,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_plain, "a job has its CRUN_ variables once, whatever the user set"),
         TEST(test_slurm, "the SLURM_ twins come when asked for, arrays and times too"),
+        TEST(test_nodes, "a job on several nodes has all of them, in the order of their numbers"),
         TEST(test_gpus, "granted GPUs are named"),
         TEST(test_empty_env, "an empty environment gets a PATH and what the node knows"),
     };
