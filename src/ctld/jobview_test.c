@@ -9,7 +9,10 @@
 
 #include "base/clock.h"
 #include "ctld/ctldworld_test.h"
+#include "ctld/eventlog.h"
 #include "ctld/jobfilter.h"
+#include "ctld/row.h"
+#include "ctld/turn.h"
 #include "model/node.h"
 
 static Cw__ArraySpec array = CW__ARRAY_SPEC__INIT;
@@ -18,6 +21,15 @@ static void make_array(Cw__JobRecord *rec)
 {
     array.indices = (char *)"0-3,10";
     rec->spec->array = &array;
+}
+
+static void make_labelled(Cw__JobRecord *rec)
+{
+    static Cw__KeyValue label = CW__KEY_VALUE__INIT, *labels[] = {&label};
+    label.key = (char *)"team";
+    label.value = (char *)"red";
+    rec->spec->labels = labels;
+    rec->spec->n_labels = 1;
 }
 
 static Cw__JobInfo *info(struct world *w, uint64_t id, struct cw_arena *a)
@@ -156,6 +168,100 @@ static void indices_of_a_selector_become_ordinals(void **state)
     }
 }
 
+static void put_step(struct world *w, uint64_t id, uint32_t attempt, uint32_t step)
+{
+    uint8_t key[CW_ROW_STEP_KEY];
+    Cw__StepRecord r = CW__STEP_RECORD__INIT;
+    r.id = id;
+    r.attempt = attempt;
+    r.step = step;
+    r.state = CW__STATE__RUNNING;
+    cw_row_step_key(key, id, attempt, step);
+    cw_row_put(cw_turn_batch(w->c.turn), CW_TABLE_STEP, key, sizeof key, 0, &r.base);
+}
+
+static void steps_are_those_of_the_attempt_in_order(void **state)
+{
+    struct world *w = *state;
+    struct cw_arena *a = cw_arena_create();
+    world_node(w, 2);
+    uint64_t id = world_submit(w, NULL)->id;
+    world_commit(w);
+    put_step(w, id, 1, 1);
+    put_step(w, id, 1, 0);
+    put_step(w, id, 2, 7);
+    put_step(w, id + 1, 1, 8);
+    world_commit(w);
+    Cw__JobInfo *i = info(w, id, a);
+    cw_jobview_steps(&w->c, i, a);
+    assert_int_equal(i->n_steps, 2);
+    assert_int_equal(i->steps[0]->step, 0);
+    assert_int_equal(i->steps[1]->step, 1);
+    cw_arena_destroy(a);
+}
+
+static void events_are_seen_by_owner_job_and_kind(void **state)
+{
+    char *kinds[] = {"end", "start"};
+    Cw__EventRecord e = CW__EVENT_RECORD__INIT;
+    struct cw_eventsel s = {.uid = 1000};
+    (void)state;
+    e.kind = "end";
+    assert_false(cw_eventsel_match(&s, &e)); /* of a node: administrators only */
+    e.has_job_id = e.has_owner = true;
+    e.job_id = 12;
+    e.owner = 1000;
+    assert_true(cw_eventsel_match(&s, &e));
+    e.owner = 0;
+    assert_false(cw_eventsel_match(&s, &e));
+    s.all = true;
+    assert_true(cw_eventsel_match(&s, &e));
+    s.kinds = kinds;
+    s.n_kinds = 2;
+    assert_true(cw_eventsel_match(&s, &e));
+    e.kind = "submit";
+    assert_false(cw_eventsel_match(&s, &e));
+    s.n_kinds = 0;
+    s.has_ids = true;
+    assert_false(cw_eventsel_match(&s, &e));
+    cw_idset_add(&s.ids, 10, 12);
+    assert_true(cw_eventsel_match(&s, &e));
+    cw_idset_fini(&s.ids);
+}
+
+static void a_label_an_account_and_a_node_narrow_live_jobs(void **state)
+{
+    struct world *w = *state;
+    struct cw_jobfilter f;
+    Cw__JobFilter m = CW__JOB_FILTER__INIT;
+    Cw__KeyValue label = CW__KEY_VALUE__INIT, *labels[] = {&label};
+    char *names[] = {"n2"};
+    world_node(w, 2);
+    uint64_t id = world_submit(w, make_labelled)->id;
+    world_commit(w);
+    struct cw_job *j = cw_model_job(w->c.model, id);
+    label.key = "team";
+    label.value = "red";
+    m.labels = labels;
+    m.n_labels = 1;
+    assert_int_equal(cw_jobfilter_init(&f, &m, NULL), 0);
+    assert_false(cw_jobfilter_is_empty(&f));
+    assert_true(cw_jobfilter_live(&f, j, "main"));
+    label.value = "blue";
+    assert_false(cw_jobfilter_live(&f, j, "main"));
+    m.n_labels = 0;
+    m.nodes = names;
+    m.n_nodes = 1;
+    assert_false(cw_jobfilter_live(&f, j, "main"));
+    names[0] = "n1";
+    assert_true(cw_jobfilter_live(&f, j, "main"));
+    m.n_nodes = 0;
+    m.accounts = names;
+    m.n_accounts = 1;
+    assert_false(cw_jobfilter_live(&f, j, "main"));
+    cw_jobfilter_fini(&f);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -165,6 +271,9 @@ int main(void)
         T(an_ended_array_exits_with_its_worst),
         T(a_job_cancelled_before_it_started_exits_with_241),
         T(an_id_that_was_never_given_does_not_exist),
+        T(steps_are_those_of_the_attempt_in_order),
+        T(a_label_an_account_and_a_node_narrow_live_jobs),
+        cmocka_unit_test(events_are_seen_by_owner_job_and_kind),
         cmocka_unit_test(indices_of_a_selector_become_ordinals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
