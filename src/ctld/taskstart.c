@@ -104,7 +104,8 @@ int cw_taskstart_build(struct cw_ctld *c, const struct cw_node *n, uint64_t id, 
     t->job_id = j->id;
     if (j->is_array)
         start_array(t, j, at->ordinal);
-    if (j->time_limit_s != UINT64_MAX && j->time_limit_s > 0) {
+    /* Time counts from the start of the leader, which comes later than the other boxes. */
+    if (t->node == 0 && j->time_limit_s != UINT64_MAX && j->time_limit_s > 0) {
         t->has_time_left_ms = true;
         t->time_left_ms = j->time_limit_s > UINT64_MAX / 1000 ? UINT64_MAX : j->time_limit_s * 1000;
     }

@@ -409,6 +409,27 @@ static void patience_with_a_silent_node_ends_the_job_and_keeps_its_charge(void *
     done(&g);
 }
 
+static void a_row_that_names_a_node_twice_is_refused(void **state)
+{
+    (void)state;
+    struct gang g;
+    make(&g, &(struct fix_job){0});
+    Cw__AttemptRecord *r = stored(&g);
+    struct cw_attempt *a;
+    struct cw_error err;
+    fix_ended(g.f, g.id, 1, CW__CAUSE__CAUSE_LAUNCH_NODE, 0, true, 9);
+    ended(&g, 1, PEER, 0, true);
+    ended(&g, 2, PEER, 0, true);
+    r->attempt = 2;
+    free(r->more_grants[1]->node);
+    r->more_grants[1]->node = cw_xstrdup("n1");
+    assert_int_equal(cw_model_restore_attempt(g.f->m, r, &a, &err), -EBADMSG);
+    assert_non_null(strstr(err.text, "node n1 is in it twice"));
+    cw__attempt_record__free_unpacked(r, NULL);
+    all_free(&g);
+    done(&g);
+}
+
 static void a_node_speaks_for_its_own_part_only(void **state)
 {
     (void)state;
@@ -450,6 +471,7 @@ int main(void)
         cmocka_unit_test(a_leftover_on_a_node_that_is_lost_later_is_not_waited_for),
         cmocka_unit_test(a_cancel_while_it_goes_down_leaves_no_next_try),
         cmocka_unit_test(patience_with_a_silent_node_ends_the_job_and_keeps_its_charge),
+        cmocka_unit_test(a_row_that_names_a_node_twice_is_refused),
         cmocka_unit_test(a_node_speaks_for_its_own_part_only),
         cmocka_unit_test(a_signal_goes_to_every_node),
     };

@@ -1,8 +1,11 @@
 /* Attempts from their stored rows: linked to job and node, charged, with their deadlines. Comes
  * after nodes and jobs. What must not be in memory is refused with the reason; the owner puts such
  * a row aside. Test: attempt_test.c, model_random_test.c. */
-#include "base/mem.h"
 #include "model/model.h"
+
+#include <string.h>
+
+#include "base/mem.h"
 #include "spec/outcome.h"
 
 static struct cw_node *node_for(struct cw_model *m, const char *name)
@@ -13,6 +16,21 @@ static struct cw_node *node_for(struct cw_model *m, const char *name)
     Cw__NodeRecord rec = CW__NODE_RECORD__INIT;
     rec.name = (char *)name;
     return cw_model_node_set(m, &rec, false, 0);
+}
+
+static const char *name_of(const Cw__AttemptRecord *rec, size_t k)
+{
+    return k == 0 ? rec->grant->node : rec->more_grants[k - 1]->node;
+}
+
+static int check_nodes(const Cw__AttemptRecord *rec, struct cw_error *err)
+{
+    for (size_t k = 1; k <= rec->n_more_grants; k++)
+        for (size_t i = 0; i < k; i++)
+            if (strcmp(name_of(rec, i), name_of(rec, k)) == 0)
+                return cw_fail(err, -EBADMSG, "attempt %llu:%u: node %s is in it twice",
+                               (unsigned long long)rec->id, rec->attempt, name_of(rec, k));
+    return 0;
 }
 
 static int check_row(struct cw_model *m, const Cw__AttemptRecord *rec, const struct cw_job *j,
@@ -31,7 +49,7 @@ static int check_row(struct cw_model *m, const Cw__AttemptRecord *rec, const str
     if (live && j->is_array && cw_idset_has(&j->array->pending, ordinal))
         return cw_fail(err, -EBADMSG, "attempt %llu:%u lives, but its element waits", id,
                        rec->attempt);
-    return 0;
+    return check_nodes(rec, err);
 }
 
 /* Does the element of this ended attempt wait for its ledger to start again? Otherwise it has
@@ -111,7 +129,7 @@ int cw_model_restore_attempt(struct cw_model *m, const Cw__AttemptRecord *rec,
         outlived(m, older);
     struct cw_attempt *a = cw_attempt_create(j, copy);
     for (uint32_t k = 0; k < a->n_parts; k++)
-        cw_part_init(a, k, node_for(m, k == 0 ? copy->grant->node : copy->more_grants[k - 1]->node));
+        cw_part_init(a, k, node_for(m, name_of(copy, k)));
     cw_parts_load(a);
     charge(a);
     if (is_ghost(a)) {
