@@ -126,9 +126,9 @@ struct cw_isolation_ops {
     int (*release)(void *ctx, void *box);
     /* After a crash: kill and remove whatever a box of this key left behind. 0 also when nothing was. */
     int (*reclaim)(void *ctx, const char *key, struct cw_plugin_err *err);
-    /* In the parent, once, right after the process was spawned and before any other call on the box:
-     * leader is its pid, not reaped yet. May be NULL: this plugin needs no pid. */
-    int (*started)(void *ctx, void *box, pid_t leader);
+    /* In the parent, right after a process was spawned that went through enter (the leader, then tasks of
+     * steps) and before any other call on the box: its pid, not reaped yet. May be NULL: needs no pid. */
+    int (*started)(void *ctx, void *box, pid_t pid);
 };
 
 /* ---- gpu ------------------------------------------------------------------------------------------------ */

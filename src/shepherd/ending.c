@@ -39,6 +39,21 @@ static void kill_all(const struct cw_task *t)
         ops(t)->kill(cw_plug_ctx(t->isolation), t->box);
 }
 
+static void finish(struct cw_herd *h, struct cw_task *t, bool empty);
+
+bool cw_ending_awaits_empty(const struct cw_task *t)
+{
+    return t->phase == CW_TASK_EMPTYING ||
+           (t->headless && t->phase == CW_TASK_RUNNING && t->kill_cause != 0);
+}
+
+static void set_phase(struct cw_herd *h, struct cw_task *t, enum cw_task_phase phase)
+{
+    bool was = cw_ending_awaits_empty(t);
+    t->phase = phase;
+    h->n_emptying = h->n_emptying + (cw_ending_awaits_empty(t) ? 1 : 0) - (was ? 1 : 0);
+}
+
 static void hard_kill(struct cw_herd *h, struct cw_task *t, int64_t now)
 {
     kill_all(t);
@@ -48,16 +63,47 @@ static void hard_kill(struct cw_herd *h, struct cw_task *t, int64_t now)
     cw_herd_wake(h, t->give_up_at);
 }
 
+/* The leader is gone, or there never was one: nothing in the box may live on. */
+static void empty_box(struct cw_herd *h, struct cw_task *t, int64_t now)
+{
+    set_phase(h, t, CW_TASK_EMPTYING);
+    hard_kill(h, t, now);
+    t->check_step_ms = CHECK_FIRST_MS;
+    t->check_at = now + CHECK_FIRST_MS;
+    cw_herd_wake(h, t->check_at);
+}
+
+static void end_headless(struct cw_herd *h, struct cw_task *t)
+{
+    t->end_ns = cw_clock_real_ns();
+    finish(h, t, true);
+}
+
+/* SIGKILL: at once, or when the grace is over. */
+static void kill_now(struct cw_herd *h, struct cw_task *t, int64_t now)
+{
+    if (t->headless && t->phase == CW_TASK_RUNNING)
+        empty_box(h, t, now);
+    else
+        hard_kill(h, t, now);
+}
+
 void cw_ending_kill(struct cw_herd *h, struct cw_task *t, Cw__Cause cause, uint32_t grace_ms)
 {
     int64_t now = cw_herd_now_ms();
     if (t->phase != CW_TASK_RUNNING || t->give_up_at != 0)
         return; /* ended, or SIGKILL is under way */
     bool first = t->kill_cause == 0;
-    if (first)
+    if (first) {
         t->kill_cause = (int)cause;
+        h->n_emptying += t->headless;
+    }
+    if (t->headless && count(t) == 0) {
+        end_headless(h, t);
+        return;
+    }
     if (grace_ms == 0) {
-        hard_kill(h, t, now);
+        kill_now(h, t, now);
         return;
     }
     if (first) {
@@ -138,7 +184,7 @@ static void fill_start(const struct cw_task *t, Cw__TaskEnd *e)
         return;
     e->has_start_ns = 1;
     e->start_ns = t->start_ns;
-    e->has_pid = 1;
+    e->has_pid = !t->headless;
     e->pid = (uint32_t)t->pid;
     e->has_cpus_bound = 1;
     e->cpus_bound = t->cpus_bound;
@@ -168,13 +214,6 @@ static void tear_down(struct cw_herd *h, struct cw_task *t)
                            : CHECK_FIRST_MS;
     t->check_at = cw_herd_now_ms() + t->check_step_ms;
     cw_herd_wake(h, t->check_at);
-}
-
-static void set_phase(struct cw_herd *h, struct cw_task *t, enum cw_task_phase phase)
-{
-    bool was = t->phase == CW_TASK_EMPTYING, is = phase == CW_TASK_EMPTYING;
-    h->n_emptying = h->n_emptying + (is ? 1 : 0) - (was ? 1 : 0);
-    t->phase = phase;
 }
 
 static void finish(struct cw_herd *h, struct cw_task *t, bool empty)
@@ -228,12 +267,7 @@ void cw_ending_leader(struct cw_herd *h, struct cw_task *t, int wait_status,
         finish(h, t, true);
         return;
     }
-    int64_t now = cw_herd_now_ms();
-    set_phase(h, t, CW_TASK_EMPTYING);
-    hard_kill(h, t, now);
-    t->check_step_ms = CHECK_FIRST_MS;
-    t->check_at = now + CHECK_FIRST_MS;
-    cw_herd_wake(h, t->check_at);
+    empty_box(h, t, cw_herd_now_ms());
 }
 
 static void emptied(struct cw_herd *h, struct cw_task *t)
@@ -254,9 +288,11 @@ static void emptied(struct cw_herd *h, struct cw_task *t)
 
 void cw_ending_recheck(struct cw_herd *h, struct cw_task *t, int64_t now_ms)
 {
-    if (t->phase == CW_TASK_EMPTYING && count(t) == 0)
+    if (t->headless && cw_ending_awaits_empty(t) && count(t) == 0)
+        end_headless(h, t);
+    else if (t->phase == CW_TASK_EMPTYING && count(t) == 0)
         finish(h, t, true);
-    else if (t->phase == CW_TASK_LEFTOVER && t->reaped && count(t) == 0)
+    else if (t->phase == CW_TASK_LEFTOVER && (t->reaped || t->headless) && count(t) == 0)
         emptied(h, t);
     else if (t->phase == CW_TASK_ENDED && t->box != NULL && t->check_at <= now_ms)
         tear_down(h, t);
@@ -291,7 +327,7 @@ void cw_ending_due(struct cw_herd *h, struct cw_task *t, int64_t now)
         cw_ending_kill(h, t, CW__CAUSE__CAUSE_TIME_LIMIT, t->kill_grace_ms);
     }
     if (t->kill_at != 0 && t->kill_at <= now)
-        hard_kill(h, t, now);
+        kill_now(h, t, now);
     if (t->check_at != 0 && t->check_at <= now)
         check(h, t, now);
     if (t->give_up_at != 0 && t->give_up_at <= now) {

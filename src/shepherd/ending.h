@@ -1,7 +1,8 @@
 #pragma once
 /* How a task ends: kill (TERM, grace, KILL), the leader's exit, emptying the box with a deadline,
  * the cause from what we did or the kernel reported, the exit record before the tear-down, and the
- * watch over what would not die. Test: shepherd_test.c. */
+ * watch over what would not die. A task without a leader ends by a kill alone, when its box is empty.
+ * Test: shepherd_test.c. */
 #include "shepherd/task.h"
 
 #define CW_ENDING_DEADLINE_MS 10000 /* SIGKILL to "not empty" */
@@ -13,6 +14,8 @@ void cw_ending_leader(struct cw_herd *h, struct cw_task *t, int wait_status,
 /* Somebody died or time has passed: act on what is due. Adds the next due time to the herd. */
 void cw_ending_due(struct cw_herd *h, struct cw_task *t, int64_t now_ms);
 void cw_ending_recheck(struct cw_herd *h, struct cw_task *t, int64_t now_ms);
+/* Its end comes when the last process of its box is gone. */
+bool cw_ending_awaits_empty(const struct cw_task *t);
 /* Could not start. */
 void cw_ending_launch_failed(struct cw_herd *h, struct cw_task *t, const struct cw_error *why,
                              int exit_code);

@@ -174,6 +174,7 @@ static void fill(struct cw_task *t, const Cw__TaskStart *s, int64_t now)
     t->gid = s->owner->gid;
     t->mem_bytes = s->grant->mem_bytes;
     t->kill_grace_ms = s->kill_grace_ms;
+    t->headless = (s->has_node && s->node > 0) || (s->spec->has_allocation && s->spec->allocation);
     if (s->has_time_left_ms && s->time_left_ms < (uint64_t)INT64_MAX / 2)
         t->limit_at = now + (int64_t)s->time_left_ms + 1;
 }
@@ -199,7 +200,8 @@ static void start(struct cw_herd *h, struct cw_arena *a, const Cw__TaskStart *s)
         return;
     }
     t->phase = CW_TASK_RUNNING;
-    cw_idtable_set(h->by_pid, (uint64_t)t->pid, t);
+    if (!t->headless)
+        cw_idtable_set(h->by_pid, (uint64_t)t->pid, t);
     if (t->limit_at != 0)
         cw_herd_wake(h, t->limit_at);
     tell_started(h, t, true);
@@ -370,7 +372,7 @@ void cw_herd_reap(struct cw_herd *h)
     int64_t now = cw_herd_now_ms();
     cw_list_each_safe(l, &h->tasks) {
         struct cw_task *t = cw_list_entry(l, struct cw_task, link);
-        if (t->phase == CW_TASK_EMPTYING)
+        if (cw_ending_awaits_empty(t))
             cw_ending_recheck(h, t, now);
     }
 }

@@ -35,6 +35,8 @@ static bool read_stat(const char *pid, struct stat_line *ret)
 void cw_leftover_describe(pid_t leader, int n, char *buf, size_t cap)
 {
     snprintf(buf, cap, "%d process%s", n, n == 1 ? "" : "es");
+    if (leader == 0)
+        return;
     DIR *d = opendir("/proc");
     if (d == NULL)
         return;

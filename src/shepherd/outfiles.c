@@ -178,7 +178,11 @@ static int open_stdin(struct cw_herd *h, struct cw_task *t, struct cw_error *err
 int cw_outfiles_open(struct cw_herd *h, struct cw_task *t, struct cw_error *err)
 {
     bool append = !t->start->spec->has_open_append || t->start->spec->open_append;
+    if (t->start->has_node && t->start->node > 0)
+        return 0; /* the job's files are its leader's, on another node */
     int rc = check_workdir(h, t, err);
+    if (t->headless)
+        return rc;
     if (rc == 0)
         rc = open_stdin(h, t, err);
     if (rc == 0)

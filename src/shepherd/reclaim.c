@@ -67,7 +67,7 @@ static void make_end(const struct cw_journal_task *t, int gone, const struct cw_
         const Cw__TaskStarted *s = (const Cw__TaskStarted *)m;
         e.has_start_ns = 1;
         e.start_ns = s->start_ns;
-        e.has_pid = 1;
+        e.has_pid = s->pid != 0; /* 0: a task without a leader */
         e.pid = s->pid;
         e.has_cpus_bound = s->has_cpus_bound;
         e.cpus_bound = s->cpus_bound;

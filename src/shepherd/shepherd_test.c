@@ -496,6 +496,81 @@ static void hundreds_of_tasks_leave_no_descriptor_and_no_child(void **state)
     assert_int_equal(open_files(), before);
 }
 
+/* A place for steps: no process, no pid, ends by a kill alone and then proves itself empty. */
+static void a_task_without_a_leader_stands_until_it_is_killed(void **state)
+{
+    (void)state;
+    struct cw_rig_job j = cw_rig_job("/bin/sh", "-c", "echo ran >ran.txt", NULL);
+    j.spec.has_allocation = j.spec.allocation = 1;
+    j.spec.stdout_path = (char *)(uintptr_t) "out.txt";
+    uint64_t id = cw_rig_run(&j);
+    const Cw__TaskStarted *s = cw_rig_started_of(id);
+    assert_int_equal(s->pid, 0);
+    assert_null(s->stdout_path);
+    cw_rig_connect_again();
+    assert_int_equal(cw_rig_started_of(id)->start_ns, s->start_ns);
+    cw_rig_kill(id, 60000); /* with nothing in it nobody waits for the grace */
+    const Cw__TaskEnd *e = cw_rig_end_of(id);
+    assert_int_equal(e->cause, CW__CAUSE__CAUSE_CANCEL);
+    assert_true(e->empty);
+    assert_false(e->has_exit_code || e->has_signal || e->has_pid);
+    assert_int_not_equal(access(cw_rig_in_dir("ran.txt"), F_OK), 0);
+    assert_int_not_equal(access(cw_rig_in_dir("out.txt"), F_OK), 0);
+}
+
+static void a_node_that_is_not_the_head_opens_no_file_and_runs_nothing(void **state)
+{
+    (void)state;
+    struct cw_rig_job j = cw_rig_job("/bin/sh", "-c", "echo ran >ran.txt", NULL);
+    j.start.has_node = 1;
+    j.start.node = 1;
+    j.spec.workdir = cw_rig_in_dir("not/there");
+    uint64_t id = cw_rig_run(&j);
+    assert_int_equal(cw_rig_started_of(id)->pid, 0);
+    cw_rig_kill(id, 0);
+    assert_int_equal(cw_rig_end_of(id)->cause, CW__CAUSE__CAUSE_CANCEL);
+    assert_int_not_equal(access(cw_rig_in_dir("ran.txt"), F_OK), 0);
+}
+
+static void the_time_limit_of_a_task_without_a_leader_holds(void **state)
+{
+    (void)state;
+    struct cw_rig_job j = cw_rig_job(NULL, NULL);
+    j.spec.has_allocation = j.spec.allocation = 1;
+    j.start.has_time_left_ms = 1;
+    j.start.time_left_ms = 50;
+    const Cw__TaskEnd *e = cw_rig_end_of(cw_rig_run(&j));
+    assert_int_equal(e->cause, CW__CAUSE__CAUSE_TIME_LIMIT);
+    assert_true(e->empty && e->has_start_ns);
+}
+
+static void a_dead_shepherds_leaderless_task_is_reclaimed(void **state)
+{
+    (void)state;
+    struct cw_rig_job j = cw_rig_job(NULL, NULL);
+    j.spec.has_allocation = j.spec.allocation = 1;
+    uint64_t id = cw_rig_run(&j);
+    cw_rig_started_of(id);
+    kill(cw_rig.pid, SIGKILL);
+    cw_rig_wait();
+    cw_rig_spawn(cw_rig.id, -1, 0, "--reclaim");
+    assert_int_equal(cw_rig_wait(), 0);
+    struct cw_list list;
+    cw_list_init(&list);
+    cw_autofree char *path = cw_xasprintf("%s/%s.journal", cw_rig.shep_dir, cw_rig.id);
+    assert_int_equal(cw_journal_load(path, &list, NULL), 0);
+    const struct cw_journal_task *t = cw_list_entry(list.next, struct cw_journal_task, link);
+    ProtobufCMessage *m;
+    assert_int_equal(cw_walk_unpack(&cw__task_end__descriptor, t->end.data, t->end.len,
+                                    cw_rig.arena, &m, NULL),
+                     0);
+    const Cw__TaskEnd *e = (const Cw__TaskEnd *)m;
+    assert_int_equal(e->cause, CW__CAUSE__CAUSE_NODE_LOST);
+    assert_true(e->empty && !e->has_pid);
+    cw_journal_tasks_destroy(&list);
+    cw_rig.pid = 0;
+}
+
 static void an_ordinary_user_runs_its_own_jobs_and_no_others(void **state)
 {
     (void)state;
@@ -540,6 +615,10 @@ int main(void)
         T(a_dead_shepherds_tasks_are_killed_and_lost),
         T(a_log_is_opened_as_the_user_and_passed),
         T(a_shepherd_told_to_quit_goes_when_it_is_empty_and_leaves_nothing),
+        T(a_task_without_a_leader_stands_until_it_is_killed),
+        T(a_node_that_is_not_the_head_opens_no_file_and_runs_nothing),
+        T(the_time_limit_of_a_task_without_a_leader_holds),
+        T(a_dead_shepherds_leaderless_task_is_reclaimed),
         T(hundreds_of_tasks_leave_no_descriptor_and_no_child),
         cmocka_unit_test_setup_teardown(an_ordinary_user_runs_its_own_jobs_and_no_others,
                                         cw_rig_setup_as_user, cw_rig_teardown),

@@ -120,7 +120,7 @@ static int make_script_memfd(struct cw_task *t, const ProtobufCBinaryData *text,
 static int make_script(struct cw_herd *h, struct cw_task *t, struct cw_error *err)
 {
     const Cw__Payload *p = t->start->payload;
-    if (!p->has_script)
+    if (!p->has_script || t->headless)
         return 0;
     if (!h->reachable && h->root && t->uid != 0)
         return make_script_memfd(t, &p->script, err);
@@ -224,6 +224,14 @@ static int spawn(struct cw_herd *h, struct cw_task *t, int *ret_exit, struct cw_
     return 0;
 }
 
+/* Nothing to start: it waits for steps. */
+static void stand(struct cw_herd *h, struct cw_task *t)
+{
+    cpu_set_t cpus;
+    t->start_ns = cw_clock_real_ns();
+    t->cpus_bound = cw_planning_cpus(h, t, &cpus);
+}
+
 int cw_steps_run(struct cw_herd *h, struct cw_task *t, int *ret_exit, struct cw_error *err)
 {
     int rc = 0;
@@ -233,7 +241,9 @@ int cw_steps_run(struct cw_herd *h, struct cw_task *t, int *ret_exit, struct cw_
         rc = steps[done].make(h, t, err);
         done++; /* undo tolerates half-done steps, so the failing one is undone too */
     }
-    if (rc == 0)
+    if (rc == 0 && t->headless)
+        stand(h, t);
+    else if (rc == 0)
         rc = spawn(h, t, ret_exit, err);
     if (rc == 0)
         return 0;

@@ -57,6 +57,7 @@ struct cw_task {
     char *stdout_path, *stderr_path; /* as opened */
     uint64_t mem_bytes;
     pid_t pid;
+    bool headless; /* no leader: a place for steps until it is killed */
     bool reaped, cpus_bound;
     int wait_status;
     struct rusage rusage;

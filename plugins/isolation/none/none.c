@@ -1,7 +1,7 @@
 /* isolation/none: no box. The task shares everything with the machine; this plugin only remembers
  * which processes are its own, so that they can be signalled and counted.
  *
- * A process belongs to a task when it is in the session or process group that enter() made, when
+ * A process belongs to a task when it is in a session or process group that an enter() made, when
  * its parent belongs, or when it lost its parent, came back to us (the shepherd is a subreaper) and
  * was started with the task's CRUN_JOB_ID and CRUN_ATTEMPT. A process that leaves the session,
  * loses its parents *and* wipes its environment escapes: this plugin does not claim to contain.
@@ -37,11 +37,19 @@ struct marks {
     size_t n;
 };
 
+/* A process that the shepherd made here; its pid names its session and group, too. */
+struct entrant {
+    pid_t pid;
+    uint64_t start_ticks;
+    bool stays, reused; /* as of the last scan */
+};
+
 struct none_box {
     struct boxplan plan;
     struct marks marks;
-    pid_t leader; /* 0: not started */
-    uint64_t leader_start_ticks;
+    struct entrant *entrants; /* whose session may still have members */
+    size_t n, cap;
+    bool started;
 };
 
 static int none_open(const struct cw_host *host, void **ret_ctx, struct cw_plugin_err *err)
@@ -126,21 +134,51 @@ static int none_started(void *ctx, void *box, pid_t leader)
     struct none_ctx *c = ctx;
     struct none_box *b = box;
 
-    b->leader = leader;
-    b->leader_start_ticks = procscan_start_ticks(&c->scan, leader);
+    b->started = true;
+    if (b->n == b->cap) {
+        size_t cap = b->cap > 0 ? b->cap * 2 : 1;
+        struct entrant *more = realloc(b->entrants, cap * sizeof(*more));
+        if (more == NULL)
+            return -ENOMEM; /* its environment still tells whose it is */
+        b->entrants = more;
+        b->cap = cap;
+    }
+    b->entrants[b->n++] = (struct entrant){
+        .pid = leader, .start_ticks = procscan_start_ticks(&c->scan, leader)};
     return 0;
 }
 
 /* ---- who belongs --------------------------------------------------------------------------------
  */
 
-/* While a session or group lives its number is not reused as a pid: a stranger with the leader's
+/* While a session or group lives its number is not reused as a pid: a stranger with the entrant's
  * pid means that ours are gone and the number names something else. */
-static bool number_is_reused(struct none_ctx *c, const struct none_box *b)
+static bool number_is_reused(struct none_ctx *c, const struct entrant *e)
 {
-    const struct procscan_proc *p = procscan_find(&c->scan, b->leader);
+    const struct procscan_proc *p = procscan_find(&c->scan, e->pid);
 
-    return p != NULL && b->leader_start_ticks != 0 && p->start_ticks != b->leader_start_ticks;
+    return p != NULL && e->start_ticks != 0 && p->start_ticks != e->start_ticks;
+}
+
+static bool in_a_session(struct none_box *b, const struct procscan_proc *p)
+{
+    for (size_t i = 0; i < b->n; i++) {
+        struct entrant *e = &b->entrants[i];
+        if (!e->reused && (p->session == e->pid || p->pgrp == e->pid))
+            return e->stays = true;
+    }
+    return false;
+}
+
+/* What has no member any more is let go, before its number names something else. */
+static void drop_gone(struct none_box *b)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < b->n; i++)
+        if (b->entrants[i].stays)
+            b->entrants[n++] = b->entrants[i];
+    b->n = n;
 }
 
 /* Marks the children of the marked until nothing changes; returns how many are marked. */
@@ -167,22 +205,25 @@ static size_t mark_descendants(struct procscan *s)
 }
 
 /* Marks every living process of the box in the scan; how many, or a negative errno. */
-static int find_members(struct none_ctx *c, const struct none_box *b)
+static int find_members(struct none_ctx *c, struct none_box *b)
 {
     struct procscan *s = &c->scan;
     pid_t self = getpid();
-    bool reused;
     int r = procscan_run(s, false);
 
     if (r < 0)
         return r;
-    reused = number_is_reused(c, b);
+    for (size_t i = 0; i < b->n; i++) {
+        b->entrants[i].stays = false;
+        b->entrants[i].reused = number_is_reused(c, &b->entrants[i]);
+    }
     for (size_t i = 0; i < s->n; i++) {
         struct procscan_proc *p = &s->procs[i];
-        p->member = !reused && (p->session == b->leader || p->pgrp == b->leader);
+        p->member = in_a_session(b, p);
         if (!p->member && p->pid != self && (p->ppid == self || p->ppid == 1))
             p->member = procscan_has_env(s, p->pid, b->marks.v, b->marks.n);
     }
+    drop_gone(b);
     return (int)mark_descendants(s);
 }
 
@@ -218,8 +259,8 @@ static int signal_members(struct procscan *s, int sig)
 static int none_signal(void *ctx, void *box, int sig)
 {
     struct none_ctx *c = ctx;
-    const struct none_box *b = box;
-    int n = b->leader == 0 ? 0 : find_members(c, b);
+    struct none_box *b = box;
+    int n = b->started ? find_members(c, b) : 0;
 
     return n <= 0 || sig == 0 ? n : signal_members(&c->scan, sig);
 }
@@ -229,10 +270,10 @@ static int none_signal(void *ctx, void *box, int sig)
 static int none_kill(void *ctx, void *box)
 {
     struct none_ctx *c = ctx;
-    const struct none_box *b = box;
+    struct none_box *b = box;
     int n = 0, before = -1;
 
-    if (b->leader == 0)
+    if (!b->started)
         return 0;
     for (int round = 0; round < KILL_ROUNDS && n != before; round++) {
         before = n;
@@ -260,6 +301,8 @@ static int none_release(void *ctx, void *box)
         return -EBUSY;
     if (n < 0)
         return n;
+    if (box != NULL)
+        free(((struct none_box *)box)->entrants);
     free(box);
     return 0;
 }
