@@ -60,6 +60,8 @@ struct cw_conf {
     const char *door;            /* AF_UNIX path where auth/key issues tokens; default RUN_DIR/door.sock */
     const char *auth;            /* auth plugin, default "key" */
     const char *sched;           /* sched plugin, default "fifo" */
+    const char *backfill;        /* easy | conservative | none */
+    uint32_t backfill_depth;     /* conservative: reservations of a partition, default 50 */
     const char *default_isolation; /* default "cgroup", or "none" where cgroups cannot be written */
     const char *allow_users;     /* comma list of names that may submit, "" = all */
     const char *admins;          /* comma list of user names; root and the owner of dir always are */

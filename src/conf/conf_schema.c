@@ -61,6 +61,13 @@ static const struct cw_conf_row root_rows[] = {
         "The socket at which auth/key tells users apart."),
     ROW("auth", NAME, auth, "key", "The auth plugin."),
     ROW("sched", NAME, sched, "fifo", "The sched plugin."),
+    ROW("backfill", CHOICE, backfill, "easy",
+        "What may start behind a job that waits for room: easy: what cannot delay it; conservative: "
+        "what can delay none of the first backfill_depth; none: nothing of its partition.",
+        .choices = "easy conservative none"),
+    ROW("backfill_depth", COUNT32, backfill_depth, "50",
+        "Waiting jobs of a partition that conservative backfill keeps room for.", .min = 1,
+        .max = 100000),
     ROW("default_isolation", NAME, default_isolation, NULL,
         "The isolation plugin of jobs that name none: cgroup where cgroups can be made, else none.",
         .computed = default_isolation),

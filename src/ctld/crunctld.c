@@ -125,6 +125,13 @@ static void plugin_warning(const char *text, void *arg)
     cw_log_warn("%s", text);
 }
 
+static enum cw_backfill backfill_of(const struct cw_conf *conf)
+{
+    if (strcmp(conf->backfill, "easy") == 0)
+        return CW_BACKFILL_EASY;
+    return strcmp(conf->backfill, "none") == 0 ? CW_BACKFILL_NONE : CW_BACKFILL_CONSERVATIVE;
+}
+
 static int load_plugins(struct cw_ctld *c, struct cw_error *err)
 {
     static const char *const families[] = {"auth", "sched", "volume", NULL};
@@ -139,7 +146,9 @@ static int load_plugins(struct cw_ctld *c, struct cw_error *err)
         return rc;
     c->policy = (struct cw_pass_policy){.ops = CW_PLUG_OPS(sched, sched),
                                         .ctx = cw_plug_ctx(sched),
-                                        .caps = cw_plug_desc(sched)->caps};
+                                        .caps = cw_plug_desc(sched)->caps,
+                                        .backfill = backfill_of(c->conf),
+                                        .depth = c->conf->backfill_depth};
     return 0;
 }
 

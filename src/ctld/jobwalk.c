@@ -3,6 +3,8 @@
  * and the command tests. */
 #include "ctld/jobwalk.h"
 
+#include "ctld/startplan.h"
+
 #include <string.h>
 
 #include "base/clock.h"
@@ -25,6 +27,7 @@ struct query {
     struct cw_rpc_call *call;
     const Cw__JobsRequest *m;
     struct cw_jobfilter filter;
+    struct cw_startplan *plan; /* estimates were asked for */
     struct cw_arena *arena;   /* of the call: the rows */
     struct cw_arena *scratch; /* of one job */
     Cw__JobsReply *reply;
@@ -66,6 +69,8 @@ static void add(struct query *q, Cw__JobInfo *row)
 {
     if (!cw_jobfilter_nodes(&q->filter, row->attempt))
         return;
+    if (q->plan != NULL)
+        cw_startplan_fill(q->plan, row, q->scratch);
     if (q->m->steps && row->attempt != NULL)
         cw_jobview_steps(q->c, row, q->scratch);
     size_t n = row_bytes(q, row);
@@ -454,6 +459,7 @@ static void query_finish(struct query *q)
     else
         cw_answer_after_commit(q->c, q->call, &q->reply->base);
     cw_jobfilter_fini(&q->filter);
+    cw_startplan_destroy(q->plan);
     cw_arena_destroy(q->scratch);
     free(q);
 }
@@ -525,6 +531,7 @@ void cw_jobwalk_start(struct cw_ctld *c, struct cw_rpc_call *call, const Cw__Job
     }
     const struct cw_partition *p = cw_model_partition_find(c->model, NULL);
     q->default_partition = p != NULL ? p->name : NULL;
+    q->plan = m->has_estimate && m->estimate ? cw_startplan_create(c) : NULL;
     q->arena = cw_rpc_call_arena(call);
     q->scratch = cw_arena_create();
     q->limit = m->has_limit && m->limit > 0 && m->limit < LIMIT_MAX ? m->limit : LIMIT_MAX;

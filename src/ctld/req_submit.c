@@ -23,6 +23,7 @@
 #include "spec/check.h"
 #include "spec/outcome.h"
 
+#define TEST_BUDGET_MS 50u /* of planning the queue, on the loop */
 #define OPEN_BYTES_MAX (128u * 1024u * 1024u) /* of a batch that waits for the disk */
 
 struct submit {
@@ -35,10 +36,7 @@ struct submit {
     /* the last item that passed the feasibility check: items of a request tend to ask for the same
      */
     const struct cw_partition *last_partition;
-    uint32_t last_cores, last_gpus;
-    uint64_t last_mem;
-    const char *last_gpu_type;
-    bool last_valid;
+    uint64_t last_want; /* its number; 0: none yet */
 };
 
 /* ---- the site's rules ----------------------------------------------------------------------- */
@@ -141,30 +139,19 @@ static int check_isolation(struct cw_ctld *c, const Cw__JobSpec *s, struct cw_er
     return rc < 0 ? cw_wrap(err, rc, "isolation '%s'", name) : 0;
 }
 
-static bool same_as_last(const struct submit *x, const Cw__JobSpec *s, const struct cw_partition *p)
-{
-    const char *type = s->settings != NULL ? s->settings->gpu_type : NULL;
-    uint64_t mem = s->settings != NULL && s->settings->has_mem_bytes ? s->settings->mem_bytes : 0;
-    return x->last_valid && x->last_partition == p && x->last_cores == cw_spec_cores(s) &&
-           x->last_gpus == cw_spec_gpus(s) && x->last_mem == mem &&
-           (type == NULL) == (x->last_gpu_type == NULL) &&
-           (type == NULL || strcmp(type, x->last_gpu_type) == 0);
-}
-
 static int check_feasible(struct submit *x, const Cw__JobSpec *s, const struct cw_partition *p,
                           struct cw_error *err)
 {
-    if (same_as_last(x, s, p))
+    struct cw_want *w = cw_want_get(x->c->model, s);
+    uint64_t number = w->number;
+    cw_want_put(x->c->model, w);
+    if (x->last_partition == p && x->last_want == number)
         return 0;
     int rc = cw_pass_feasible(x->c->model, s, p, err);
     if (rc < 0)
         return rc;
-    x->last_valid = true;
     x->last_partition = p;
-    x->last_cores = cw_spec_cores(s);
-    x->last_gpus = cw_spec_gpus(s);
-    x->last_mem = s->settings != NULL && s->settings->has_mem_bytes ? s->settings->mem_bytes : 0;
-    x->last_gpu_type = s->settings != NULL ? s->settings->gpu_type : NULL;
+    x->last_want = number;
     return 0;
 }
 
@@ -254,12 +241,23 @@ static int resolve_dependency(struct submit *x, Cw__Dependency *d, struct cw_err
 
 /* ---- one item ------------------------------------------------------------------------------- */
 
+/* Users may step back, not forward. */
+static int check_rank(const struct submit *x, const Cw__JobSpec *s, struct cw_error *err)
+{
+    if ((!s->has_priority && (!s->has_nice || s->nice >= 0)) || cw_users_is_admin(x->c, x->who))
+        return 0;
+    return cw_fail(err, -EACCES, s->has_priority ? "priority: only administrators may set it"
+                                                 : "nice: only administrators may go below 0");
+}
+
 static int check_item(struct submit *x, const Cw__JobSpec *s, struct cw_error *err)
 {
     struct cw_ctld *c = x->c;
     int rc = check_user(x, err);
     if (rc == 0)
         rc = check_room(x, err);
+    if (rc == 0)
+        rc = check_rank(x, s, err);
     if (rc < 0)
         return rc;
     const struct cw_partition *p = cw_model_partition_find(c->model, s->partition);
@@ -331,6 +329,16 @@ static int keep_item(struct submit *x, const Cw__SubmitItem *item, Cw__SubmitRes
     return 0;
 }
 
+/* What a job like this would get if it were submitted now. */
+static void tell_start(struct submit *x, Cw__JobSpec *spec, Cw__SubmitResult *r)
+{
+    const struct cw_partition *p = cw_model_partition_find(x->c->model, spec->partition);
+    r->spec = spec;
+    if (p != NULL)
+        r->has_start_ns = cw_pass_estimate_spec(x->c->model, &x->c->policy, spec, p, x->now_ns,
+                                                TEST_BUDGET_MS, &r->start_ns);
+}
+
 static int submit_item(struct submit *x, const Cw__SubmitItem *item, Cw__SubmitResult *r,
                        struct cw_error *err)
 {
@@ -355,9 +363,13 @@ static int submit_item(struct submit *x, const Cw__SubmitItem *item, Cw__SubmitR
     rc = cw_diskguard_check(c->disk, err);
     if (rc == 0)
         rc = check_item(x, item->spec, err);
-    if (rc < 0 || x->test_only)
+    if (rc < 0)
         return rc;
     fill_defaults(x, item->spec);
+    if (x->test_only) {
+        tell_start(x, item->spec, r);
+        return 0;
+    }
     return keep_item(x, item, r, err);
 }
 

@@ -16,4 +16,5 @@ void cw_req_nodes(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCMe
 void cw_req_node_set(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCMessage *m);
 void cw_req_ticket(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCMessage *m);
 void cw_req_ctl(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCMessage *m);
+void cw_req_prio(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCMessage *m);
 void cw_req_events(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCMessage *m);

@@ -24,8 +24,8 @@ static void start_array(Cw__TaskStart *t, const struct cw_job *j, uint64_t ordin
 static const char *resolve_isolation(const struct cw_ctld *c, const struct cw_job *j,
                                      const struct cw_partition *p)
 {
-    if (j->isolation != NULL && j->isolation[0] != '\0')
-        return j->isolation;
+    if (j->want->isolation != NULL)
+        return j->want->isolation;
     if (p != NULL && p->isolation != NULL && p->isolation[0] != '\0')
         return p->isolation;
     return c->conf->default_isolation;

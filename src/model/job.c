@@ -55,13 +55,14 @@ static struct cw_job *job_create(struct cw_model *m, const Cw__JobRecord *rec, u
     j->held = rec->has_held ? rec->held : s->hold;
     j->uid = rec->owner->uid;
     j->gid = rec->owner->gid;
-    j->cores = cw_spec_cores(s);
-    j->gpus = cw_spec_gpus(s);
+    j->want = cw_want_get(m, s);
     j->next_attempt = rec->has_next_attempt ? rec->next_attempt : 1;
-    j->mem_bytes = s->settings != NULL && s->settings->has_mem_bytes ? s->settings->mem_bytes : 0;
     j->time_limit_s = time_limit(s, p);
+    j->time_est_s = s->time_est_s < UINT32_MAX ? (uint32_t)s->time_est_s : UINT32_MAX;
     j->submit_ns = rec->submit_ns;
     j->priority = INT64_MIN;
+    j->set_priority = s->has_priority ? s->priority : INT64_MIN;
+    j->nice = s->nice;
     j->partition = p != NULL ? p->index : UINT16_MAX;
     j->no_requeue = s->no_requeue;
     j->has_deps = s->n_dependencies > 0;
@@ -69,8 +70,6 @@ static struct cw_job *job_create(struct cw_model *m, const Cw__JobRecord *rec, u
     j->name = cw_names_get(m, s->name);
     j->user = cw_names_get(m, rec->owner->name);
     j->account = cw_names_get(m, s->account);
-    j->isolation = cw_names_get(m, s->settings != NULL ? s->settings->isolation : NULL);
-    j->gpu_type = cw_names_get(m, s->settings != NULL ? s->settings->gpu_type : NULL);
     cw_list_init(&j->attempts);
     cw_list_init(&j->waiters);
     pack_fixed(j, rec);
@@ -89,8 +88,7 @@ void cw_job_destroy(struct cw_model *m, struct cw_job *j)
     cw_names_put(m, j->name);
     cw_names_put(m, j->user);
     cw_names_put(m, j->account);
-    cw_names_put(m, j->isolation);
-    cw_names_put(m, j->gpu_type);
+    cw_want_put(m, j->want);
     cw_names_put(m, j->end_reason);
     cw_jobarray_destroy(j->array);
     free(j->spec_packed);

@@ -18,6 +18,7 @@
 #include "base/idset.h"
 #include "base/list.h"
 #include "proto/job.pb-c.h"
+#include "model/want.h"
 #include "proto/wire.pb-c.h"
 
 struct cw_model;
@@ -96,17 +97,20 @@ struct cw_job {
     Cw__State state;    /* PENDING while any element waits, else that of the elements */
     bool is_array, held;
     uint8_t reason; /* enum cw_reason of the last evaluation */
-    uint32_t uid, gid, cores, gpus, next_attempt, throttle;
-    uint64_t mem_bytes;        /* 0: not asked (then see sched/placement.h) */
+    uint32_t uid, gid, next_attempt, throttle;
+    struct cw_want *want;      /* where it can run */
     uint64_t time_limit_s;     /* partition default filled in; UINT64_MAX unlimited */
+    uint32_t time_est_s;       /* what backfill plans with; 0: the limit */
     int64_t submit_ns, end_ns; /* end_ns 0: not final */
     int64_t priority;          /* INT64_MIN: not evaluated (sched/order) */
+    int64_t set_priority;      /* by an admin; INT64_MIN: not */
+    int32_t nice;
     uint16_t partition;        /* index in the model's partition list; UINT16_MAX: gone */
     bool no_requeue, has_deps; /* the spec names dependencies, met or not */
     bool parked;               /* waits, but is kept out of the queue (cw_model_queue) */
     uint32_t kill_grace_s;
     const char *end_reason;                     /* interned or NULL */
-    const char *isolation, *gpu_type, *account; /* interned, NULL: not asked */
+    const char *account;                        /* interned, NULL: not asked */
     void *spec_packed; /* packed JobRecord with the fields that never change (spec, owner, keys) */
     uint32_t spec_len;
     const char *name, *user;   /* interned */

@@ -30,6 +30,7 @@ struct cw_model *cw_model_create(cw_effect_fn emit, void *arg)
     m->depsets = cw_idtable_create();
     m->node_names = cw_strtable_create();
     m->names = cw_strtable_create();
+    m->wants = cw_strtable_create();
     cw_list_init(&m->queue);
     cw_list_init(&m->parked);
     return m;
@@ -61,6 +62,7 @@ void cw_model_destroy(struct cw_model *m)
     cw_idtable_destroy(m->depsets);
     cw_strtable_destroy(m->node_names);
     cw_strtable_destroy(m->names);
+    cw_strtable_destroy(m->wants);
     free(m->slots);
     free(m->nodes);
     free(m->notes);

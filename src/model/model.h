@@ -5,6 +5,7 @@
 #include "base/table.h"
 #include "model/job.h"
 #include "model/node.h"
+#include "model/want.h"
 
 struct cw_jobslot {
     uint64_t id;
@@ -56,6 +57,8 @@ struct cw_model {
     struct cw_node **nodes;
     uint32_t n_nodes, cap_nodes;
     struct cw_strtable *node_names, *names; /* names: interned, see names.c */
+    struct cw_strtable *wants;              /* key -> cw_want */
+    uint64_t last_want;
     struct cw_partslot *parts;
     uint16_t n_parts;
     uint32_t n_queued_parts;

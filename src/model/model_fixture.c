@@ -150,6 +150,54 @@ struct cw_node *fix_node(struct fix *f, const char *name, uint32_t cores, uint64
     return n;
 }
 
+static void fill_places(const struct fix_job *j, Cw__JobSpec *s, Cw__Settings *t)
+{
+    t->has_gpus_per_node = (t->gpus_per_node = j->gpus_node) != 0;
+    t->has_gpus_per_task = (t->gpus_per_task = j->gpus_task) != 0;
+    t->has_mem_per_cpu_bytes = (t->mem_per_cpu_bytes = j->mem_cpu) != 0;
+    s->has_ntasks = (s->ntasks = j->ntasks) != 0;
+    s->has_nodes_min = (s->nodes_min = j->nodes_min) != 0;
+    s->has_nodes_max = (s->nodes_max = j->nodes_max) != 0;
+    s->has_ntasks_per_node = (s->ntasks_per_node = j->per_node) != 0;
+    s->has_time_est_s = (s->time_est_s = j->time_est_s) != 0;
+    s->has_exclusive = s->exclusive = j->exclusive;
+    s->nodelist = (char *)j->nodelist;
+    s->exclude = (char *)j->exclude;
+    s->constraint = (char *)j->constraint;
+    s->prefer = (char *)j->prefer;
+}
+
+void fix_spec(const struct fix_job *j, Cw__JobSpec *s, Cw__Settings *t)
+{
+    s->settings = t;
+    t->has_cpus_per_task = true;
+    t->cpus_per_task = j->cores != 0 ? j->cores : 1;
+    t->has_mem_bytes = j->mem_bytes != 0;
+    t->mem_bytes = j->mem_bytes;
+    t->has_gpus = j->gpus != 0;
+    t->gpus = j->gpus;
+    t->gpu_type = (char *)j->gpu_type;
+    t->isolation = (char *)j->isolation;
+    s->has_time_limit_s = j->time_limit_s != 0;
+    s->time_limit_s = j->time_limit_s;
+    fill_places(j, s, t);
+}
+
+void fix_labels(struct fix *f, struct cw_node *n, const char *labels)
+{
+    cw_autofree char *text = cw_xstrdup(labels);
+    char *list[16], *save = NULL;
+    Cw__NodeRecord rec = *n->rec;
+    Cw__Inventory inv = *n->rec->inventory;
+    inv.labels = list;
+    inv.n_labels = 0;
+    for (char *w = strtok_r(text, ",", &save); w != NULL && inv.n_labels < 16;
+         w = strtok_r(NULL, ",", &save))
+        list[inv.n_labels++] = w;
+    rec.inventory = &inv;
+    cw_model_node_set(f->m, &rec, true, 1);
+}
+
 int fix_try_submit(struct fix *f, const struct fix_job *j, struct cw_job **ret,
                    struct cw_error *err)
 {
@@ -166,17 +214,7 @@ int fix_try_submit(struct fix *f, const struct fix_job *j, struct cw_job **ret,
     s.name = (char *)(j->name != NULL ? j->name : "job");
     s.partition = (char *)j->partition;
     s.workdir = (char *)"/home/alice/project";
-    s.settings = &t;
-    t.has_cpus_per_task = true;
-    t.cpus_per_task = j->cores != 0 ? j->cores : 1;
-    t.has_mem_bytes = j->mem_bytes != 0;
-    t.mem_bytes = j->mem_bytes;
-    t.has_gpus = j->gpus != 0;
-    t.gpus = j->gpus;
-    t.gpu_type = (char *)j->gpu_type;
-    t.isolation = (char *)j->isolation;
-    s.has_time_limit_s = j->time_limit_s != 0;
-    s.time_limit_s = j->time_limit_s;
+    fix_spec(j, &s, &t);
     s.has_hold = true;
     s.hold = j->hold;
     s.has_no_requeue = true;
@@ -220,12 +258,13 @@ struct cw_job *fix_submit(struct fix *f, const struct fix_job *j)
 /* The first free cores of n; NULL when there are too few. */
 static Cw__Grant *grant_on(const struct cw_job *j, struct cw_node *n, uint64_t *cores)
 {
-    uint64_t mem = j->mem_bytes != 0 ? j->mem_bytes : 1;
-    if (n->n_free < j->cores || n->mem_free < mem)
+    uint64_t mem = j->want->mem_node != 0 ? j->want->mem_node : 1;
+    uint32_t want = cw_want_cores(j->want);
+    if (n->n_free < want || n->mem_free < mem)
         return NULL;
     struct cw_idset logical = {0};
     struct cw_buf text = {0};
-    for (uint32_t i = 0, left = j->cores; i < n->n_cores && left > 0; i++) {
+    for (uint32_t i = 0, left = want; i < n->n_cores && left > 0; i++) {
         if (((n->core_free[i / 64] >> (i % 64)) & 1) == 0)
             continue;
         cores[i / 64] |= UINT64_C(1) << (i % 64);

@@ -18,7 +18,11 @@ struct fix {
 };
 struct fix_job {
     const char *array, *partition, *isolation, *gpu_type, *name;
+    const char *nodelist, *exclude, *constraint, *prefer;
     uint32_t cores, gpus, throttle, uid;
+    uint32_t ntasks, nodes_min, nodes_max, per_node, gpus_node, gpus_task; /* 0: not asked */
+    uint64_t mem_cpu, time_est_s;
+    bool exclusive;
     uint64_t mem_bytes, time_limit_s;
     bool hold, no_requeue;
     struct {
@@ -35,6 +39,9 @@ const char *fix_trail(struct fix *f); /* the trail up to now; the next starts em
 void fix_partition(struct fix *f, const struct cw_partition *p);
 /* Cores 0..n-1, two threads each (cpus 2i, 2i+1), an L3 per 4 cores, a NUMA node and package per 8;
  * GPUs alternate between NUMA 0 and 1 when there are two. Up. */
+/* What of a spec decides where it can run. */
+void fix_spec(const struct fix_job *j, Cw__JobSpec *s, Cw__Settings *t);
+void fix_labels(struct fix *f, struct cw_node *n, const char *labels); /* "a,b" */
 struct cw_node *fix_node(struct fix *f, const char *name, uint32_t cores, uint64_t mem,
                          uint32_t gpus, const char *gpu_model);
 int fix_try_submit(struct fix *f, const struct fix_job *j, struct cw_job **ret,

@@ -10,9 +10,11 @@
 #include "base/quantity.h"
 #include "sched/pass.h"
 #include "sched/placement.h"
+#include "sched/timeline.h"
 #include "spec/outcome.h"
 #include "spec/selector.h"
 
+#define CW_EXPLAIN_BUDGET_NS INT64_C(50000000)
 #define ADD(out, ...) cw_strv_add_take((out), cw_xasprintf(__VA_ARGS__))
 
 /* ---- the job's own reasons ------------------------------------------------------------------- */
@@ -79,58 +81,24 @@ struct survey {
     uint32_t members, down, drained, unfit, busy, fit;
     const struct cw_node *freest; /* of the busy ones: most free cores */
     const struct cw_node *drained_one;
-    int64_t soonest_ns; /* when the first busy node has room, by time limits; INT64_MAX: unknown */
-    const struct cw_node *soonest;
-    const struct cw_attempt *until; /* whose end makes the room */
+    bool known;         /* a moment at which it could start */
+    int64_t soonest_ns; /* by time limits */
+    const struct cw_node *soonest; /* the first of its nodes */
 };
 
-struct ending {
-    const struct cw_part *part;
-    int64_t end_ns;
-};
-
-/* When its time limit ends it at the latest; INT64_MAX: nobody knows. */
-static int64_t end_of(const struct cw_attempt *a)
+/* When all of it could start, as planned now, without counting the jobs ahead. */
+static void estimate(struct cw_model *m, const struct cw_job *j, const struct cw_shape *s,
+                     int64_t now_ns, struct survey *v)
 {
-    int64_t start_ns = a->rec->has_start_ns ? a->rec->start_ns : a->rec->grant_ns;
-    if (a->job == NULL || a->job->time_limit_s > (uint64_t)((INT64_MAX - start_ns) / CW_NS_PER_S))
-        return INT64_MAX;
-    return start_ns + (int64_t)a->job->time_limit_s * CW_NS_PER_S;
-}
-
-static int by_end(const void *pa, const void *pb)
-{
-    const struct ending *a = pa, *b = pb;
-    return a->end_ns < b->end_ns ? -1 : a->end_ns > b->end_ns;
-}
-
-/* Frees the node's attempts in thought, in the order of their time limits, until the shape fits. */
-static void estimate(const struct cw_shape *s, const struct cw_node *n, struct survey *v)
-{
-    size_t k = 0, i = 0;
-    cw_list_each(pos, &n->parts)
-        k++;
-    struct ending *run = cw_xcalloc(k + 1, sizeof(*run));
-    cw_list_each(pos, &n->parts) {
-        run[i].part = cw_list_entry(pos, struct cw_part, on_node);
-        run[i].end_ns = end_of(run[i].part->attempt);
-        i++;
-    }
-    qsort(run, k, sizeof(*run), by_end);
-    struct cw_node later = *n;
-    for (i = 0; i < k && run[i].end_ns < v->soonest_ns; i++) {
-        for (uint32_t w = 0; w < n->words; w++)
-            later.n_free += (uint32_t)__builtin_popcountll(run[i].part->cores[w]);
-        later.mem_free += run[i].part->mem_bytes;
-        later.gpu_free |= run[i].part->gpus;
-        if (cw_shape_lacks_now(s, &later) != CW_TERM_NONE)
-            continue;
-        v->soonest_ns = run[i].end_ns;
-        v->soonest = n;
-        v->until = run[i].part->attempt;
-        break;
-    }
-    free(run);
+    struct cw_timeline *t = cw_timeline_create(m, now_ns);
+    struct cw_picks where = {0};
+    v->known = cw_timeline_earliest(t, s, cw_timeline_length(j),
+                                    cw_clock_mono_ns() + CW_EXPLAIN_BUDGET_NS, &v->soonest_ns,
+                                    &where);
+    if (v->known)
+        v->soonest = where.v[0].node;
+    cw_picks_fini(&where);
+    cw_timeline_destroy(t);
 }
 
 static void survey_node(const struct cw_shape *s, const struct cw_node *n, struct survey *v)
@@ -147,7 +115,6 @@ static void survey_node(const struct cw_shape *s, const struct cw_node *n, struc
         v->busy++;
         if (v->freest == NULL || n->n_free > v->freest->n_free)
             v->freest = n;
-        estimate(s, n, v);
     } else {
         v->fit++;
     }
@@ -155,16 +122,36 @@ static void survey_node(const struct cw_shape *s, const struct cw_node *n, struc
 
 static void add_need(const struct cw_shape *s, struct cw_buf *b)
 {
+    const struct cw_want *w = s->want;
     char size[32];
-    cw_buf_addf(b, "needs %u core%s", s->cores, s->cores == 1 ? "" : "s");
-    if (s->mem_bytes != 0)
-        cw_buf_addf(b, ", %s of memory", cw_size_format(s->mem_bytes, size, sizeof(size)));
-    if (s->gpus != 0)
-        cw_buf_addf(b, ", %u GPU%s%s%s", s->gpus, s->gpus == 1 ? "" : "s",
-                    s->gpu_type != NULL ? " of type " : "", s->gpu_type != NULL ? s->gpu_type : "");
+    uint32_t cores = cw_want_cores(w), gpus = cw_want_gpus(w);
+    cw_buf_addf(b, "needs %u core%s", cores, cores == 1 ? "" : "s");
+    if (!cw_shape_single(s))
+        cw_buf_addf(b, " for %u tasks", w->ntasks);
+    if (w->mem_node != 0)
+        cw_buf_addf(b, ", %s of memory%s", cw_size_format(w->mem_node, size, sizeof(size)),
+                    cw_shape_single(s) ? "" : " a node");
+    if (w->mem_cpu != 0)
+        cw_buf_addf(b, ", %s of memory a core", cw_size_format(w->mem_cpu, size, sizeof(size)));
+    if (w->mem_gpu != 0)
+        cw_buf_addf(b, ", %s of memory a GPU", cw_size_format(w->mem_gpu, size, sizeof(size)));
+    if (gpus != 0)
+        cw_buf_addf(b, ", %u GPU%s%s%s", gpus, gpus == 1 ? "" : "s",
+                    w->gpu_type != NULL ? " of type " : "", w->gpu_type != NULL ? w->gpu_type : "");
     if (s->isolation != NULL)
         cw_buf_addf(b, ", isolation %s", s->isolation);
-    cw_buf_add_str(b, " on one node");
+    if (w->constraint != NULL)
+        cw_buf_addf(b, ", labels %s", w->constraint);
+    if (w->exclude != NULL)
+        cw_buf_addf(b, ", without %s", w->exclude);
+    if (cw_shape_single(s))
+        cw_buf_add_str(b, " on one node");
+    else if (w->nodes_min > 1)
+        cw_buf_addf(b, " on %u nodes", w->nodes_min);
+    if (w->nodelist != NULL)
+        cw_buf_addf(b, " (%s)", w->nodelist);
+    if (w->exclusive)
+        cw_buf_add_str(b, ", nobody else there");
 }
 
 static void add_nodes(const struct cw_shape *s, const struct survey *v, struct cw_strv *out)
@@ -189,6 +176,17 @@ static void add_nodes(const struct cw_shape *s, const struct survey *v, struct c
     cw_strv_add_take(out, cw_buf_steal(&b));
 }
 
+/* Whose end makes the room: the attempt on that node that ends then. */
+static const struct cw_attempt *ends_at(const struct cw_node *n, int64_t t_ns)
+{
+    cw_list_each(pos, &n->parts) {
+        const struct cw_part *p = cw_list_entry(pos, struct cw_part, on_node);
+        if (cw_timeline_end(p->attempt, t_ns - 1) == t_ns)
+            return p->attempt;
+    }
+    return NULL;
+}
+
 /* As people call it: 12, or 12_3. */
 static char *attempt_text(const struct cw_attempt *a, char *buf, size_t cap)
 {
@@ -197,17 +195,29 @@ static char *attempt_text(const struct cw_attempt *a, char *buf, size_t cap)
                               element ? cw_job_index(a->job, a->ordinal) : 0, buf, cap);
 }
 
-static void add_times(const struct cw_shape *s, const struct survey *v, struct cw_strv *out)
+static void add_soonest(const struct survey *v, struct cw_strv *out)
 {
-    char when[40], size[32], until[48];
-    if (v->fit > 0 || v->busy == 0)
-        return;
-    if (v->soonest != NULL)
+    char when[40], until[48];
+    const struct cw_attempt *a = ends_at(v->soonest, v->soonest_ns);
+    cw_clock_format(v->soonest_ns, when, sizeof(when));
+    if (a != NULL)
         ADD(out,
             "estimated start: %s at the latest on node %s, when job %s reaches its time limit "
             "(jobs ahead not counted)",
-            cw_clock_format(v->soonest_ns, when, sizeof(when)), v->soonest->name,
-            attempt_text(v->until, until, sizeof(until)));
+            when, v->soonest->name, attempt_text(a, until, sizeof(until)));
+    else
+        ADD(out, "estimated start: %s at the latest on node %s (jobs ahead not counted)", when,
+            v->soonest->name);
+}
+
+static void add_times(const struct cw_shape *s, const struct survey *v, int64_t now_ns,
+                      struct cw_strv *out)
+{
+    char size[32];
+    if ((v->known && v->soonest_ns <= now_ns) || v->busy == 0)
+        return;
+    if (v->known)
+        add_soonest(v, out);
     else
         ADD(out,
             "estimated start: unknown, the running jobs have no time limit that would make room");
@@ -255,7 +265,6 @@ void cw_pass_explain(struct cw_model *m, const struct cw_pass_policy *p, struct 
                      int64_t now_ns, struct cw_strv *ret)
 {
     (void)p;
-    (void)now_ns;
     struct cw_shape s;
     add_own(m, j, ret);
     if (j->in_queue.next == NULL && ret->n == 0)
@@ -267,12 +276,13 @@ void cw_pass_explain(struct cw_model *m, const struct cw_pass_policy *p, struct 
                  "it is cancelled");
         return;
     }
-    struct survey v = {.soonest_ns = INT64_MAX};
+    struct survey v = {0};
     for (uint32_t i = 0; i < cw_model_n_nodes(m); i++)
         if (cw_partition_has(s.part, cw_model_node_at(m, i)))
             survey_node(&s, cw_model_node_at(m, i), &v);
     add_nodes(&s, &v, ret);
-    add_times(&s, &v, ret);
+    estimate(m, j, &s, now_ns, &v);
+    add_times(&s, &v, now_ns, ret);
     if (!j->parked)
         add_place(m, j, s.part, ret);
 }

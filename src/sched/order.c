@@ -7,25 +7,47 @@
 
 #include "base/mem.h"
 
-static int64_t evaluate(const struct cw_model *m, const struct cw_pass_policy *p,
-                        const struct cw_job *j, int64_t now_ns)
+static int64_t by_policy(const struct cw_model *m, const struct cw_pass_policy *p,
+                         const struct cw_job *j, int64_t now_ns)
 {
     const struct cw_partition *part = cw_model_partition(m, j->partition);
+    if (p == NULL || p->ops == NULL || p->ops->priority == NULL)
+        return 0;
     struct cw_sched_job view = {
         .size = sizeof(view),
         .id = j->id,
         .submit_ns = j->submit_ns,
         .now_ns = now_ns,
         .time_limit_s = j->time_limit_s,
-        .cores = j->cores,
-        .gpus = j->gpus,
+        .cores = cw_want_cores(j->want),
+        .gpus = cw_want_gpus(j->want),
         .uid = j->uid,
-        .mem_bytes = j->mem_bytes,
+        .mem_bytes = j->want->mem_node != 0 ? j->want->mem_node : j->want->mem_cpu * cw_want_cores(j->want),
         .partition = part != NULL ? part->name : NULL,
         .account = j->account,
     };
-    int64_t v = p->ops->priority(p->ctx, &view);
-    return v == INT64_MIN ? v + 1 : v; /* INT64_MIN says: not evaluated */
+    return p->ops->priority(p->ctx, &view);
+}
+
+void cw_order_explain(const struct cw_model *m, const struct cw_pass_policy *p,
+                      const struct cw_job *j, int64_t now_ns, struct cw_order_terms *ret)
+{
+    int64_t v;
+    ret->policy = by_policy(m, p, j, now_ns);
+    ret->is_set = j->set_priority != INT64_MIN;
+    if (ret->is_set)
+        v = j->set_priority;
+    else if (__builtin_sub_overflow(ret->policy, (int64_t)j->nice, &v))
+        v = j->nice > 0 ? INT64_MIN : INT64_MAX;
+    ret->priority = v == INT64_MIN ? v + 1 : v; /* INT64_MIN says: not evaluated */
+}
+
+static int64_t evaluate(const struct cw_model *m, const struct cw_pass_policy *p,
+                        const struct cw_job *j, int64_t now_ns)
+{
+    struct cw_order_terms t;
+    cw_order_explain(m, p, j, now_ns, &t);
+    return t.priority;
 }
 
 /* Behind it are only larger ids that are not evaluated yet. */
@@ -95,8 +117,6 @@ static void refresh_new(struct cw_model *m, const struct cw_pass_policy *p, int6
 
 void cw_order_refresh(struct cw_model *m, const struct cw_pass_policy *p, int64_t now_ns)
 {
-    if (p == NULL || p->ops == NULL || p->ops->priority == NULL)
-        return;
     int64_t *last = cw_model_order_stamp(m);
     if (now_ns - *last < CW_ORDER_REFRESH_NS && now_ns >= *last) {
         refresh_new(m, p, now_ns);

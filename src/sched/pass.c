@@ -1,10 +1,14 @@
-/* The pass: walks the queue in order and starts what fits. What does not fit is remembered by shape
+/* The pass: walks the queue in order and starts what fits. What does not fit is remembered by wish
  * for the rest of the pass (a pass only takes, so what lacked room keeps lacking it): of 100,000
  * equal jobs behind a full cluster one is computed and the others cost a look-up, and when no core
  * is free anywhere only the first of each partition is looked at. Strict policies: the first job
- * that does not fit closes its partition. A job that no usable node could hold even when empty
- * (ReqNodeNotAvail) closes nothing: waiting for it would idle the nodes that are there. An array at
- * its throttle closes nothing either: it waits by its own wish. */
+ * that does not fit gets a reservation at the earliest moment that is known, and what is behind it
+ * starts where it cannot delay that (EASY backfill: D. Lifka, "The ANL/IBM SP scheduling system",
+ * 1995; conservative: the first `depth` jobs do); without backfill it closes its partition. A
+ * reservation is made anew in every pass, so it moves forward when something ends early. A job that
+ * no usable node could hold even when empty (ReqNodeNotAvail) reserves and closes nothing: waiting
+ * for it would idle the nodes that are there. An array at its throttle neither: it waits by its own
+ * wish. */
 #include "sched/pass.h"
 
 #include <assert.h>
@@ -14,11 +18,13 @@
 #include "sched/freenodes.h"
 #include "sched/order.h"
 #include "sched/placement.h"
+#include "sched/timeline.h"
 
 #define N_MISSES 256
 
 struct miss {
     struct cw_shape shape;
+    int64_t len_ns; /* what is longer does not fit either */
     enum cw_reason reason;
     bool set;
 };
@@ -27,7 +33,15 @@ struct pass {
     struct cw_model *m;
     bool strict;
     struct cw_freenodes *nodes;
-    struct cw_placement place;
+    struct cw_timeline *timeline; /* once something is reserved */
+    enum cw_backfill backfill;
+    uint32_t depth;
+    uint32_t *n_reserved; /* by partition */
+    int64_t now_ns;
+    struct cw_picks picks, reserved;
+    struct cw_placement *places; /* as many as the widest grant so far */
+    struct cw_partgrant *parts;
+    uint32_t n_places;
     struct miss misses[N_MISSES]; /* direct-mapped by shape: a collision only computes again */
     uint64_t *closed;             /* strict: bit per partition */
     uint32_t n_closed;
@@ -47,52 +61,105 @@ static uint64_t mix(uint64_t h, uint64_t v)
 
 static struct miss *miss_slot(struct pass *p, const struct cw_shape *s)
 {
-    uint64_t h = mix(mix(mix(s->part->index, s->cores), s->gpus), s->mem_bytes);
-    h = mix(mix(h, (uintptr_t)s->isolation), (uintptr_t)s->gpu_type); /* interned texts */
-    return &p->misses[h % N_MISSES];
-}
-
-static bool same_shape(const struct cw_shape *a, const struct cw_shape *b)
-{
-    return a->part == b->part && a->cores == b->cores && a->gpus == b->gpus &&
-           a->mem_bytes == b->mem_bytes && a->isolation == b->isolation &&
-           a->gpu_type == b->gpu_type;
+    return &p->misses[mix(mix(s->part->index, s->want->number), 1) % N_MISSES];
 }
 
 static enum cw_reason why_not(struct pass *p, const struct cw_shape *s)
 {
+    uint64_t tasks = 0;
+    uint32_t nodes = 0;
     for (uint32_t i = 0; i < cw_model_n_nodes(p->m); i++) {
         const struct cw_node *n = cw_model_node_at(p->m, i);
-        if (cw_node_usable(n) && cw_partition_has(s->part, n) &&
-            cw_shape_lacks(s, n) == CW_TERM_NONE)
-            return CW_REASON_RESOURCES;
+        struct cw_room r;
+        if (!cw_node_usable(n) || !cw_partition_has(s->part, n) ||
+            cw_shape_lacks(s, n) != CW_TERM_NONE)
+            continue;
+        cw_room_whole(s, n, &r);
+        tasks += cw_shape_tasks(s, n, &r);
+        nodes++;
     }
-    return CW_REASON_NODES_UNAVAILABLE;
+    bool ever = tasks >= s->want->ntasks && nodes >= s->want->nodes_min &&
+                nodes >= s->want->n_listed;
+    return ever ? CW_REASON_RESOURCES : CW_REASON_NODES_UNAVAILABLE;
 }
 
 /* ---- one job --------------------------------------------------------------------------------- */
+
+/* Into p->picks, where it can start now. With t NULL reservations do not count. */
+static bool find(struct pass *p, const struct cw_shape *s, struct cw_timeline *t, int64_t len_ns)
+{
+    p->picks.n = 0;
+    struct cw_node *n = cw_freenodes_find(p->nodes, s, t, len_ns);
+    if (n != NULL)
+        cw_picks_one(&p->picks, n, s->want);
+    else if (cw_freenodes_needs_several(p->nodes, s))
+        return cw_freenodes_find_several(p->nodes, s, t, len_ns, &p->picks);
+    return n != NULL;
+}
+
+static void make_places(struct pass *p, uint32_t n)
+{
+    if (n <= p->n_places)
+        return;
+    p->places = cw_xrealloc(p->places, n, sizeof(*p->places));
+    p->parts = cw_xrealloc(p->parts, n, sizeof(*p->parts));
+    memset(p->places + p->n_places, 0, (n - p->n_places) * sizeof(*p->places));
+    p->n_places = n;
+}
+
+static void give(struct pass *p, struct cw_job *j, const struct cw_shape *s, uint64_t ordinal)
+{
+    uint32_t n = p->picks.n;
+    make_places(p, n);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct cw_pick *pick = &p->picks.v[i];
+        cw_placement_fill(&p->places[i], s, pick->node, pick->tasks, pick->gpus);
+        p->parts[i] = (struct cw_partgrant){
+            .node = pick->node, .cores = p->places[i].cores, .grant = &p->places[i].grant};
+    }
+    uint32_t free_before = p->picks.v[0].node->n_free;
+    p->grant(j, ordinal, p->parts, n, p->arg);
+    assert(p->picks.v[0].node->n_free < free_before); /* the grant must be charged */
+    (void)free_before;
+    for (uint32_t i = 0; i < n; i++) {
+        cw_freenodes_update(p->nodes, p->picks.v[i].node);
+        cw_timeline_forget(p->timeline, p->picks.v[i].node);
+    }
+    p->stats.started++;
+}
 
 /* Starts one element; NONE when it did. */
 static enum cw_reason start_one(struct pass *p, struct cw_job *j, const struct cw_shape *s,
                                 uint64_t ordinal)
 {
     struct miss *miss = miss_slot(p, s);
-    if (miss->set && same_shape(&miss->shape, s))
+    int64_t len_ns = cw_timeline_length(j);
+    if (miss->set && miss->shape.want == s->want && miss->shape.part == s->part &&
+        miss->len_ns <= len_ns)
         return miss->reason;
-    struct cw_node *n = cw_freenodes_find(p->nodes, s);
-    if (n == NULL) {
-        *miss = (struct miss){*s, why_not(p, s), true};
-        return miss->reason;
+    if (find(p, s, p->timeline, len_ns)) {
+        give(p, j, s, ordinal);
+        return CW_REASON_NONE;
     }
-    cw_placement_fill(&p->place, s, n);
-    uint32_t free_before = n->n_free;
-    struct cw_partgrant part = {.node = n, .cores = p->place.cores, .grant = &p->place.grant};
-    p->grant(j, ordinal, &part, 1, p->arg);
-    assert(n->n_free < free_before); /* the grant must be charged */
-    (void)free_before;
-    cw_freenodes_update(p->nodes, n);
-    p->stats.started++;
-    return CW_REASON_NONE;
+    bool by_rank = p->timeline != NULL && find(p, s, NULL, len_ns);
+    enum cw_reason why = by_rank ? CW_REASON_PRIORITY : why_not(p, s);
+    *miss = (struct miss){*s, p->timeline != NULL ? len_ns : 0, why, true};
+    return why;
+}
+
+/* Keeps the first moment at which j could start free for it. */
+static void reserve(struct pass *p, struct cw_job *j)
+{
+    struct cw_shape s;
+    int64_t start_ns, len_ns = cw_timeline_length(j);
+    uint32_t most = p->backfill == CW_BACKFILL_CONSERVATIVE && p->depth > 0 ? p->depth : 1;
+    if (p->n_reserved[j->partition] >= most || !cw_shape_of_job(p->m, j, &s))
+        return;
+    if (p->timeline == NULL)
+        p->timeline = cw_timeline_create(p->m, p->now_ns);
+    p->n_reserved[j->partition]++;
+    if (cw_timeline_earliest(p->timeline, &s, len_ns, 0, &start_ns, &p->reserved))
+        cw_timeline_reserve(p->timeline, &s, &p->reserved, start_ns, len_ns);
 }
 
 static bool may_start_more(const struct pass *p)
@@ -131,7 +198,10 @@ static bool look_at(struct pass *p, struct cw_job *j)
     enum cw_reason why = start_job(p, j);
     if (why != CW_REASON_NONE)
         j->reason = (uint8_t)why;
-    bool closes = cw_freenodes_exhausted(p->nodes) || (p->strict && why == CW_REASON_RESOURCES);
+    bool full = cw_freenodes_exhausted(p->nodes), waits = p->strict && why == CW_REASON_RESOURCES;
+    if (waits && !full && p->backfill != CW_BACKFILL_NONE)
+        reserve(p, j);
+    bool closes = full || (waits && p->backfill == CW_BACKFILL_NONE);
     if (why != CW_REASON_NONE && closes) {
         p->closed[j->partition / 64] |= UINT64_C(1) << (j->partition % 64);
         p->n_closed++;
@@ -148,12 +218,16 @@ void cw_pass_run(struct cw_model *m, const struct cw_pass_policy *policy, int64_
     struct pass *p = cw_xcalloc(1, sizeof(*p));
     p->m = m;
     p->strict = policy == NULL || (policy->caps & CW_SCHED_CAP_STRICT) != 0;
+    p->backfill = policy != NULL ? policy->backfill : CW_BACKFILL_NONE;
+    p->depth = policy != NULL ? policy->depth : 0;
+    p->now_ns = now_ns;
     p->max_starts = max_starts;
     p->grant = grant;
     p->arg = arg;
     if (!cw_list_empty(queue)) {
         p->closed = cw_xcalloc(UINT16_MAX / 64 + 1, sizeof(*p->closed));
-        p->nodes = cw_freenodes_create(m);
+        p->n_reserved = cw_xcalloc(UINT16_MAX + 1, sizeof(*p->n_reserved));
+        p->nodes = cw_freenodes_create(m, now_ns);
         cw_list_each_safe(pos, queue)
             if (!look_at(p, cw_list_entry(pos, struct cw_job, in_queue)))
                 break;
@@ -161,7 +235,14 @@ void cw_pass_run(struct cw_model *m, const struct cw_pass_policy *policy, int64_
     if (ret != NULL)
         *ret = p->stats;
     cw_freenodes_destroy(p->nodes);
-    cw_placement_fini(&p->place);
+    for (uint32_t i = 0; i < p->n_places; i++)
+        cw_placement_fini(&p->places[i]);
+    cw_timeline_destroy(p->timeline);
+    cw_picks_fini(&p->picks);
+    cw_picks_fini(&p->reserved);
+    free(p->places);
+    free(p->parts);
+    free(p->n_reserved);
     free(p->closed);
     free(p);
 }

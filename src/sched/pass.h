@@ -9,11 +9,20 @@
 
 #include "model/job.h"
 #include "model/node.h"
+#include "sched/gangpick.h"
 
+/* What may start behind a job that does not fit, under a strict policy. */
+enum cw_backfill {
+    CW_BACKFILL_NONE,        /* nothing of its partition */
+    CW_BACKFILL_EASY,        /* what cannot delay the first job of each partition that waits */
+    CW_BACKFILL_CONSERVATIVE /* what cannot delay the first `depth` of them */
+};
 struct cw_pass_policy {
     const struct cw_sched_ops *ops; /* NULL: submit order */
     void *ctx;
     uint64_t caps; /* CW_SCHED_CAP_STRICT or jobs behind one that does not fit may start */
+    enum cw_backfill backfill;
+    uint32_t depth; /* conservative: reservations of a partition */
 };
 struct cw_pass_stats {
     uint64_t looked_at, started;
@@ -24,6 +33,17 @@ typedef void (*cw_pass_grant_fn)(struct cw_job *j, uint64_t ordinal,
  * valid during the call and must charge it (cw_model_grant). ret may be NULL. */
 void cw_pass_run(struct cw_model *m, const struct cw_pass_policy *p, int64_t now_ns,
                  uint64_t max_starts, cw_pass_grant_fn grant, void *arg, struct cw_pass_stats *ret);
+/* The estimated starts of the first max_jobs of the queue, planned in its order with a reservation
+ * for each: fn gets the moment and the nodes; *where is valid during the call. Ends early after
+ * budget_ms. What it says of a job never considers later submits. */
+typedef bool (*cw_pass_estimate_fn)(struct cw_job *j, int64_t start_ns, const struct cw_picks *where,
+                                    void *arg);
+void cw_pass_estimates(struct cw_model *m, const struct cw_pass_policy *p, int64_t now_ns,
+                       uint32_t max_jobs, uint32_t budget_ms, cw_pass_estimate_fn fn, void *arg);
+/* When a job that is not in the queue (a test) would start behind all of it. False: not known. */
+bool cw_pass_estimate_spec(struct cw_model *m, const struct cw_pass_policy *p,
+                           const Cw__JobSpec *s, const struct cw_partition *part, int64_t now_ns,
+                           uint32_t budget_ms, int64_t *ret_ns);
 /* Every rule that blocks job j now, one line each, with numbers; last the place in the queue. Never
  * empty for a waiting job. */
 void cw_pass_explain(struct cw_model *m, const struct cw_pass_policy *p, struct cw_job *j,

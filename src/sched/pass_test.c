@@ -32,6 +32,7 @@ struct cases {
     struct cw_strv names;     /* owns the keys */
     struct cw_strv grants;    /* of the last pass */
     size_t n_seen;            /* of them matched */
+    size_t n_starts;          /* a start is one line per node */
     int64_t now;
     bool has_partition;
 };
@@ -127,7 +128,13 @@ static const struct cw_sched_ops shortest = {.priority = shortest_first};
 
 static void do_policy(struct cases *c)
 {
-    c->policy.caps = strcmp(c->words[1], "strict") == 0 ? CW_SCHED_CAP_STRICT : 0;
+    const char *word = c->words[1];
+    c->policy.depth = opt_number(c, "depth");
+    c->policy.backfill = strcmp(word, "easy") == 0           ? CW_BACKFILL_EASY
+                         : strcmp(word, "conservative") == 0 ? CW_BACKFILL_CONSERVATIVE
+                                                             : CW_BACKFILL_NONE;
+    bool strict = strcmp(word, "strict") == 0 || c->policy.backfill != CW_BACKFILL_NONE;
+    c->policy.caps = strict ? CW_SCHED_CAP_STRICT : 0;
     c->policy.ops = strcmp(c->words[1], "shortest") == 0 ? &shortest : NULL;
 }
 
@@ -164,8 +171,10 @@ static void need_partition(struct cases *c)
 static void do_node(struct cases *c)
 {
     need_partition(c);
-    fix_node(&c->f, c->words[1], opt_number(c, "cores"), opt_size(c, "mem"), opt_number(c, "gpus"),
-             opt(c, "gpu"));
+    struct cw_node *n = fix_node(&c->f, c->words[1], opt_number(c, "cores"), opt_size(c, "mem"),
+                                 opt_number(c, "gpus"), opt(c, "gpu"));
+    if (opt(c, "labels") != NULL)
+        fix_labels(&c->f, n, opt(c, "labels"));
 }
 
 static struct fix_job job_of_words(struct cases *c)
@@ -180,6 +189,19 @@ static struct fix_job job_of_words(struct cases *c)
         .throttle = opt_number(c, "throttle"),
         .mem_bytes = opt_size(c, "mem"),
         .time_limit_s = opt_time(c, "time"),
+        .time_est_s = opt_time(c, "est"),
+        .ntasks = opt_number(c, "tasks"),
+        .nodes_min = opt_number(c, "nodes"),
+        .nodes_max = opt_number(c, "most_nodes"),
+        .per_node = opt_number(c, "per_node"),
+        .gpus_node = opt_number(c, "gpus_node"),
+        .gpus_task = opt_number(c, "gpus_task"),
+        .mem_cpu = opt_size(c, "mem_cpu"),
+        .nodelist = opt(c, "nodelist"),
+        .exclude = opt(c, "exclude"),
+        .constraint = opt(c, "constraint"),
+        .prefer = opt(c, "prefer"),
+        .exclusive = opt(c, "exclusive") != NULL,
         .hold = opt(c, "hold") != NULL,
     };
     const char *ok = opt(c, "afterok"), *any = opt(c, "afterany");
@@ -223,10 +245,20 @@ static void do_cancel(struct cases *c)
     cw_model_cancel(c->f.m, job(c, c->words[1]), NULL, 0, c->now);
 }
 
+/* Every node of it says so, the head first. */
 static void do_end(struct cases *c)
 {
-    if (fix_ended(&c->f, element(c, c->words[1]), 1, CW__CAUSE__CAUSE_EXIT, 0, true, c->now) != 0)
-        CASE_FAIL(c, "%s does not run", c->words[1]);
+    uint64_t id = element(c, c->words[1]);
+    const struct cw_node *nodes[16];
+    const struct cw_attempt *a = cw_model_attempt(c->f.m, id);
+    uint32_t n = a != NULL ? a->n_parts : 0, attempt = a != NULL ? a->attempt : 0;
+    assert_true(n <= CW_ARRAY_LEN(nodes));
+    for (uint32_t i = 0; i < n; i++)
+        nodes[i] = a->parts[i].node;
+    for (uint32_t i = 0; i < n || n == 0; i++)
+        if (n == 0 || fix_part_ended(&c->f, nodes[i], id, attempt, CW__CAUSE__CAUSE_EXIT, 0, true,
+                                     c->now) != 0)
+            CASE_FAIL(c, "%s does not run", c->words[1]);
 }
 
 static void do_fault(struct cases *c)
@@ -238,12 +270,12 @@ static void do_fault(struct cases *c)
         CASE_FAIL(c, "%s does not run", c->words[1]);
 }
 
-static void on_grant(struct cw_job *j, uint64_t ordinal, const struct cw_partgrant *parts,
-                     size_t n_parts, void *arg)
+/* One line a node: "JOB[_INDEX] NODE tasks=N cores=... ". */
+static void note_part(struct cases *c, const struct cw_job *j, uint64_t ordinal,
+                      const struct cw_partgrant *part)
 {
-    struct cases *c = arg;
-    const struct cw_node *n = parts[0].node;
-    const Cw__Grant *g = parts[0].grant;
+    const struct cw_node *n = part->node;
+    const Cw__Grant *g = part->grant;
     char index[32] = "", mem[32];
     cw_autobuf struct cw_buf gpus = {0};
     struct cw_idset set = {0};
@@ -253,9 +285,19 @@ static void on_grant(struct cw_job *j, uint64_t ordinal, const struct cw_partgra
     cw_idset_fini(&set);
     if (j->is_array)
         snprintf(index, sizeof(index), "_%llu", (unsigned long long)cw_job_index(j, ordinal));
-    cw_strv_add_take(&c->grants, cw_xasprintf("%s%s %s cores=%s cpus=%s gpus=%s mem=%s ", j->name,
-                                              index, n->name, g->cores, g->cpus, cw_buf_str(&gpus),
+    cw_strv_add_take(&c->grants, cw_xasprintf("%s%s %s tasks=%u cores=%s cpus=%s gpus=%s mem=%s ",
+                                              j->name, index, n->name, g->ntasks, g->cores, g->cpus,
+                                              cw_buf_str(&gpus),
                                               cw_size_format(g->mem_bytes, mem, sizeof(mem))));
+}
+
+static void on_grant(struct cw_job *j, uint64_t ordinal, const struct cw_partgrant *parts,
+                     size_t n_parts, void *arg)
+{
+    struct cases *c = arg;
+    for (size_t i = 0; i < n_parts; i++)
+        note_part(c, j, ordinal, &parts[i]);
+    c->n_starts++;
     cw_model_grant(c->f.m, j, ordinal, parts, n_parts, c->now);
 }
 
@@ -269,11 +311,11 @@ static void do_pass(struct cases *c)
 {
     cw_strv_fini(&c->grants);
     memset(&c->grants, 0, sizeof(c->grants));
-    c->n_seen = 0;
+    c->n_seen = c->n_starts = 0;
     c->now += 2 * S;
     struct cw_pass_stats stats;
     cw_pass_run(c->f.m, &c->policy, c->now, opt_number(c, "max"), on_grant, c, &stats);
-    assert_int_equal(stats.started, c->grants.n);
+    assert_int_equal(stats.started, c->n_starts);
     cw_autobuf struct cw_buf b = {0};
     if (cw_model_selfcheck(c->f.m, &b) != 0)
         CASE_FAIL(c, "%s", cw_buf_str(&b));
@@ -321,6 +363,35 @@ static void do_why(struct cases *c)
         CASE_FAIL(c, "no line says so");
 }
 
+struct seen {
+    const struct cw_job *j;
+    int64_t start_ns;
+    struct cw_buf nodes;
+};
+
+static bool on_estimate(struct cw_job *j, int64_t start_ns, const struct cw_picks *where, void *arg)
+{
+    struct seen *s = arg;
+    if (s->j != j)
+        return true;
+    s->start_ns = start_ns;
+    for (uint32_t i = 0; i < where->n; i++)
+        cw_buf_addf(&s->nodes, "%s%s", i > 0 ? "," : "", where->v[i].node->name);
+    return false;
+}
+
+/* estimate JOB SECONDS NODES: so long after the last pass it starts there. */
+static void do_estimate(struct cases *c)
+{
+    struct seen s = {.j = job(c, c->words[1]), .start_ns = -1};
+    cw_pass_estimates(c->f.m, &c->policy, c->now, 1000, 10000, on_estimate, &s);
+    long long after = (long long)((s.start_ns - c->now) / S);
+    if (s.start_ns < 0 || after != strtoll(c->words[2], NULL, 10) ||
+        strcmp(c->words[3], cw_buf_str(&s.nodes)) != 0)
+        CASE_FAIL(c, "it starts after %lld s on %s", after, cw_buf_str(&s.nodes));
+    cw_buf_fini(&s.nodes);
+}
+
 static void do_refuse(struct cases *c)
 {
     const char *text = strchr(c->text, ' ') + 1, *end = strstr(text, " : ");
@@ -334,17 +405,7 @@ static void do_refuse(struct cases *c)
     struct fix_job j = job_of_words(c);
     Cw__JobSpec s = CW__JOB_SPEC__INIT;
     Cw__Settings t = CW__SETTINGS__INIT;
-    s.settings = &t;
-    t.has_cpus_per_task = true;
-    t.cpus_per_task = j.cores != 0 ? j.cores : 1;
-    t.has_mem_bytes = j.mem_bytes != 0;
-    t.mem_bytes = j.mem_bytes;
-    t.has_gpus = j.gpus != 0;
-    t.gpus = j.gpus;
-    t.gpu_type = (char *)j.gpu_type;
-    t.isolation = (char *)j.isolation;
-    s.has_time_limit_s = j.time_limit_s != 0;
-    s.time_limit_s = j.time_limit_s;
+    fix_spec(&j, &s, &t);
     struct cw_error err = {0};
     cw_autofree char *want = cw_xstrndup(text, (size_t)(end - text));
     if (cw_pass_feasible(c->f.m, &s, cw_model_partition_find(c->f.m, j.partition), &err) != -EINVAL)
@@ -364,7 +425,7 @@ static const struct directive {
     {"release", do_release, 2}, {"cancel", do_cancel, 2},       {"end", do_end, 2},
     {"pass", do_pass, 1},       {"start", do_start, 3},         {"reason", do_reason, 3},
     {"why", do_why, 3},         {"refuse", do_refuse, 3},       {"fault", do_fault, 2},
-    {"running", do_running, 2},
+    {"running", do_running, 2}, {"estimate", do_estimate, 4},
 };
 
 static void one_line(struct cases *c, char *line)
@@ -387,7 +448,8 @@ static void one_line(struct cases *c, char *line)
             continue;
         if (n < d->min_words)
             break;
-        bool looks = d->fn == do_start || d->fn == do_reason || d->fn == do_why;
+        bool looks = d->fn == do_start || d->fn == do_reason || d->fn == do_why ||
+                     d->fn == do_estimate;
         if (!looks)
             nothing_left(c);
         d->fn(c);

@@ -6,14 +6,21 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/hostlist.h"
 #include "base/idset.h"
 #include "base/mem.h"
+#include "spec/constraint.h"
 #include "spec/fieldrule.h"
 #include "spec/outpath.h"
 
 uint32_t cw_spec_ntasks(const Cw__JobSpec *s)
 {
-    return s->has_ntasks ? s->ntasks : 1;
+    uint32_t nodes = s->has_nodes_min && s->nodes_min > 0 ? s->nodes_min : 1, n;
+    if (s->has_ntasks)
+        return s->ntasks;
+    if (!s->has_ntasks_per_node)
+        return nodes;
+    return __builtin_mul_overflow(nodes, s->ntasks_per_node, &n) ? UINT32_MAX : n;
 }
 
 uint32_t cw_spec_cpus_per_task(const Cw__JobSpec *s)
@@ -30,7 +37,18 @@ uint32_t cw_spec_cores(const Cw__JobSpec *s)
 
 uint32_t cw_spec_gpus(const Cw__JobSpec *s)
 {
-    return s->settings != NULL && s->settings->has_gpus ? s->settings->gpus : 0;
+    const Cw__Settings *t = s->settings;
+    uint32_t nodes = s->has_nodes_min && s->nodes_min > 0 ? s->nodes_min : 1, n = 0;
+    bool over = false;
+    if (t == NULL)
+        return 0;
+    if (t->gpus_per_task != 0)
+        over = __builtin_mul_overflow(t->gpus_per_task, cw_spec_ntasks(s), &n);
+    else if (t->gpus_per_node != 0)
+        over = __builtin_mul_overflow(t->gpus_per_node, nodes, &n);
+    else
+        n = t->gpus;
+    return over ? UINT32_MAX : n;
 }
 
 /* ---- single fields ---- */
@@ -95,6 +113,18 @@ static int check_numbers(const Cw__JobSpec *s, struct cw_error *err)
          CW_FIELD_MAX_CPUS},
         {"memory in bytes", t && t->has_mem_bytes, t ? t->mem_bytes : 0, CW_CHECK_MIN_MEM,
          INT64_MAX},
+        {"memory per core in bytes", t && t->has_mem_per_cpu_bytes, t ? t->mem_per_cpu_bytes : 0,
+         1, INT64_MAX},
+        {"memory per GPU in bytes", t && t->has_mem_per_gpu_bytes, t ? t->mem_per_gpu_bytes : 0, 1,
+         INT64_MAX},
+        {"GPUs of a node", t && t->has_gpus_per_node, t ? t->gpus_per_node : 0, 0,
+         CW_FIELD_MAX_GPUS},
+        {"GPUs of a task", t && t->has_gpus_per_task, t ? t->gpus_per_task : 0, 0,
+         CW_FIELD_MAX_GPUS},
+        {"least number of nodes", s->has_nodes_min, s->nodes_min, 1, CW_FIELD_MAX_NODES},
+        {"most nodes", s->has_nodes_max, s->nodes_max, 1, CW_FIELD_MAX_NODES},
+        {"tasks of a node", s->has_ntasks_per_node, s->ntasks_per_node, 1, CW_FIELD_MAX_TASKS},
+        {"estimate in seconds", s->has_time_est_s, s->time_est_s, 1, UINT32_MAX},
         {"number of GPUs", t && t->has_gpus, t ? t->gpus : 0, 0, CW_FIELD_MAX_GPUS},
         {"number of cores", true, cw_spec_cores(s), 1, CW_CHECK_MAX_CORES},
     };
@@ -137,6 +167,89 @@ static int check_settings(const Cw__Settings *t, struct cw_error *err)
             if (strcmp(t->volumes[i]->target, t->volumes[k]->target) == 0)
                 r = cw_fail(err, -EINVAL, "volume: two have the target %s", t->volumes[i]->target);
     return r;
+}
+
+/* ---- places ---- */
+static int check_hosts(const char *what, const char *list, struct cw_error *err)
+{
+    struct cw_strv hosts = {0};
+    if (list == NULL)
+        return 0;
+    if (strlen(list) > CW_FIELD_MAX_HOSTS)
+        return cw_fail(err, -E2BIG, "%s: a list of %zu bytes, at most %u are allowed", what,
+                       strlen(list), CW_FIELD_MAX_HOSTS);
+    int r = cw_hostlist_parse(list, &hosts, err);
+    cw_strv_fini(&hosts);
+    return r < 0 ? cw_wrap(err, r, "%s", what) : 0;
+}
+
+static int check_counts(const Cw__JobSpec *s, struct cw_error *err)
+{
+    uint32_t tasks = cw_spec_ntasks(s), lo = s->has_nodes_min ? s->nodes_min : 1;
+    uint32_t hi = s->has_nodes_max ? s->nodes_max : UINT32_MAX;
+    if (hi < lo)
+        return cw_fail(err, -EINVAL, "nodes: at least %u and at most %u", lo, hi);
+    if (tasks < lo)
+        return cw_fail(err, -EINVAL, "nodes: %u of them, but only %u tasks: each node gets one", lo,
+                       tasks);
+    if (s->has_ntasks_per_node && (uint64_t)hi * s->ntasks_per_node < tasks)
+        return cw_fail(err, -EINVAL, "tasks: %u do not fit on %u nodes at %u each", tasks, hi,
+                       s->ntasks_per_node);
+    return 0;
+}
+
+static int check_places(const Cw__JobSpec *s, struct cw_error *err)
+{
+    const Cw__Settings *t = s->settings;
+    int r = check_counts(s, err);
+    if (r == 0)
+        r = check_hosts("node list", s->nodelist, err);
+    if (r == 0)
+        r = check_hosts("excluded nodes", s->exclude, err);
+    if (r == 0)
+        r = check_text("constraint", s->constraint, cw_constraint_check, err);
+    if (r == 0)
+        r = check_text("preference", s->prefer, cw_constraint_check, err);
+    if (r < 0 || t == NULL)
+        return r;
+    if ((t->mem_bytes != 0) + (t->mem_per_cpu_bytes != 0) + (t->mem_per_gpu_bytes != 0) > 1)
+        return cw_fail(err, -EINVAL, "memory: only one of a node, a core, a GPU can be said");
+    if ((t->gpus != 0) + (t->gpus_per_node != 0) + (t->gpus_per_task != 0) > 1)
+        return cw_fail(err, -EINVAL, "GPUs: only one of the job, a node, a task can be said");
+    if (t->mem_per_gpu_bytes != 0 && cw_spec_gpus(s) == 0)
+        return cw_fail(err, -EINVAL, "memory per GPU: the job asks for no GPU");
+    return 0;
+}
+
+/* What the record can say and nothing carries out. */
+static int check_undone(const Cw__JobSpec *s, struct cw_error *err)
+{
+    const Cw__Settings *t = s->settings;
+    const struct {
+        const char *what;
+        bool asked;
+    } rows[] = {
+        {"cpu-bind", t != NULL && t->cpu_bind != NULL},
+        {"mem-bind", t != NULL && t->mem_bind != NULL},
+        {"gpu-bind", t != NULL && t->gpu_bind != NULL},
+        {"distribution", s->distribution != NULL},
+        {"licenses", s->licenses != NULL},
+        {"reservation", s->reservation != NULL},
+        {"qos", s->qos != NULL},
+        {"a start time", s->has_begin_ns},
+        {"a deadline", s->has_deadline_ns},
+        {"a shorter time limit", s->has_time_min_s},
+        {"a rule over dependencies", s->dependency_rule != NULL},
+        {"to wait for ever", s->has_keep_on_invalid_dep},
+        {"an early signal", s->has_signal || s->has_signal_before_s || s->has_signal_leader},
+        {"retries", s->has_retries || s->retry_on != NULL || s->has_retry_delay_s},
+        {"an allocation", s->has_allocation || s->has_alloc_lease_s},
+        {"mail", s->mail_type != NULL || s->mail_user != NULL},
+    };
+    for (size_t i = 0; i < CW_ARRAY_LEN(rows); i++)
+        if (rows[i].asked)
+            return cw_fail(err, -EINVAL, "%s cannot be asked for yet", rows[i].what);
+    return 0;
 }
 
 /* ---- arrays, dependencies, labels ---- */
@@ -242,6 +355,10 @@ int cw_check_spec(const Cw__JobSpec *s, const Cw__Payload *p, struct cw_error *e
         r = check_numbers(s, err);
     if (r == 0)
         r = check_settings(s->settings, err);
+    if (r == 0)
+        r = check_places(s, err);
+    if (r == 0)
+        r = check_undone(s, err);
     if (r == 0)
         r = check_array(s->array, err);
     if (r == 0)

@@ -35,8 +35,6 @@ struct cw_request {
     struct cw_strv env_set;  /* --env K=V, merged by key (after cw_request_finish) */
     struct cw_strv warnings; /* one sentence each */
     struct cw_strv origins;  /* "time=01:00:00 (line 4)" (after cw_request_finish) */
-    uint64_t mem_per_cpu;    /* --mem-per-cpu, folded into mem_bytes by cw_request_finish */
-    uint32_t ntasks_per_node; /* --ntasks-per-node, folded into ntasks */
     size_t n_items;
     struct cw_request_item *items, **items_end; /* every value given, with its origin */
 };

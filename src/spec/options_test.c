@@ -55,6 +55,17 @@ static const struct row accepted[] = {
     {"label", "team/x=1", NULL},
     {"kill-grace", "0", NULL},
     {"N", "1", NULL},
+    {"N", "2-4", NULL},
+    {"w", "n[1-3],m5", NULL},
+    {"x", "n1", NULL},
+    {"C", "a100&!debug|(x&y)", NULL},
+    {"prefer", "fast", NULL},
+    {"exclusive", NULL, NULL},
+    {"gpus-per-task", "a100:1", NULL},
+    {"mem-per-gpu", "8G", NULL},
+    {"nice", "-5", NULL},
+    {"priority", "1000", NULL},
+    {"time-est", "10m", NULL},
     {"nodes", "1-1", NULL},
     {"env", "K=V=W", NULL},
     {"export", "ALL,K='a,b'", NULL},
@@ -78,7 +89,7 @@ static const struct row refused[] = {
     {"n", NULL, "option --ntasks: needs a value: N"},
     {"H", "x", "option --hold: takes no value, 'x' was given"},
     {"mem", "0",
-     "option --mem: '0' would mean all memory of a node, which cannot be asked for yet; say how "
+     "option --mem: '0' would mean all memory of a node: use --exclusive for that, or say how "
      "much, as in 4G"},
     {"J", "", "option --job-name: must not be empty"},
     {"J", "a\nb", "option --job-name: 'a?b' has a control character"},
@@ -99,7 +110,11 @@ static const struct row refused[] = {
     {"gres", "license:2", "option --gres: 'license:2': only gpu:N or gpu:TYPE:N is known"},
     {"gres", "gpu:1,lustre:1",
      "option --gres: 'gpu:1,lustre:1': only gpu:N or gpu:TYPE:N is known"},
-    {"N", "2", "option --nodes: '2': only 1 is allowed, a job runs on one node"},
+    {"N", "0", "option --nodes: '0' is not a whole number from 1 to 16384"},
+    {"N", "4-2", "option --nodes: '4-2': the most is less than the least"},
+    {"C", "a&", "option --constraint: 'a&': at byte 3: a label, ! or ( is expected"},
+    {"time-est", "0", "option --time-est: '0' is no estimate: a time is expected"},
+    {"nice", "x", "option --nice: 'x' is not a whole number from 0 to 2147483647"},
     {"volume", "/data", "option --volume: '/data' is not SRC:DST or SRC:DST:ro"},
     {"volume", "/data:/x:rx", "option --volume: '/data:/x:rx' ends neither in :ro nor in :rw"},
     {"volume", "/data:x", "option --volume: 'x' is not an absolute path below /"},
@@ -113,9 +128,8 @@ static const struct row refused[] = {
     {"open-mode", "attempt", "option --open-mode: 'attempt' is neither append nor truncate"},
     {"kill-on-invalid-dep", "no",
      "option --kill-on-invalid-dep: 'no': a job whose dependency can never be met always ends"},
-    {"exclusive", NULL,
-     "option --exclusive: not carried out: a whole node cannot be asked for yet; cores are never "
-     "shared"},
+    {"exclusive", "user",
+     "option --exclusive: 'user': only whole nodes for one job, --exclusive without a value"},
     {"signal", "USR1@60",
      "option --signal: not carried out: an early signal cannot be asked for yet; TERM comes at the "
      "time limit, KILL after --kill-grace"},
@@ -184,7 +198,7 @@ static void test_help(void **state)
     (void)state;
     cw_options_help(&b);
     assert_non_null(
-        strstr(b.data, "  -n, --ntasks=N                  number of tasks (default 1)\n"));
+        strstr(b.data, "  -n, --ntasks=N                  number of tasks (default: one a node)\n"));
     assert_null(strstr(b.data, "--mail-type"));
 }
 

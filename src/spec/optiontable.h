@@ -58,7 +58,9 @@ cw_option_fn cw_opt_hold, cw_opt_wish, cw_opt_name, cw_opt_word, cw_opt_note, cw
     cw_opt_time, cw_opt_array, cw_opt_dependency, cw_opt_gpus, cw_opt_gres, cw_opt_open_mode,
     cw_opt_isolation, cw_opt_requeue, cw_opt_no_requeue, cw_opt_kill_grace, cw_opt_nodes,
     cw_opt_invalid_dep, cw_opt_env, cw_opt_label, cw_opt_volume, cw_opt_export, cw_opt_shell,
-    cw_opt_prefix, cw_opt_text;
+    cw_opt_prefix, cw_opt_text, cw_opt_exclusive, cw_opt_hosts, cw_opt_constraint,
+    cw_opt_mem_per_gpu, cw_opt_gpus_per_node, cw_opt_gpus_per_task, cw_opt_nice, cw_opt_priority,
+    cw_opt_time_est;
 
 /* requestenv.c: payload.env from envp by the export rule and --env. */
 int cw_request_fold_env(struct cw_request *r, char *const *envp, const char *cwd,

@@ -120,27 +120,6 @@ int cw_opt_ntasks(struct cw_request *r, const struct cw_option *o, const char *v
     return 0;
 }
 
-int cw_opt_ntasks_per_node(struct cw_request *r, const struct cw_option *o, const char *value,
-                           struct cw_error *err)
-{
-    UNUSED(o);
-    uint64_t n;
-    int rc = cw_field_count(value, 1, CW_FIELD_MAX_TASKS, &n, err);
-    if (rc < 0)
-        return rc;
-    r->ntasks_per_node = (uint32_t)n;
-    return 0;
-}
-
-int cw_opt_nodes(struct cw_request *r, const struct cw_option *o, const char *value,
-                 struct cw_error *err)
-{
-    UNUSED(r), UNUSED(o);
-    if (strcmp(value, "1") != 0 && strcmp(value, "1-1") != 0)
-        return cw_fail(err, -EINVAL, "'%s': only 1 is allowed, a job runs on one node", value);
-    return 0;
-}
-
 int cw_opt_cpus(struct cw_request *r, const struct cw_option *o, const char *value,
                 struct cw_error *err)
 {
@@ -151,45 +130,6 @@ int cw_opt_cpus(struct cw_request *r, const struct cw_option *o, const char *val
         return rc;
     r->spec->settings->has_cpus_per_task = 1;
     r->spec->settings->cpus_per_task = (uint32_t)n;
-    return 0;
-}
-
-static int parse_mem(const char *value, uint64_t *ret, struct cw_error *err)
-{
-    int rc = cw_size_parse(value, 1024 * 1024, ret, err);
-    if (rc == 0 && *ret == 0)
-        return cw_fail(err, -EINVAL,
-                       "'%s' would mean all memory of a node, which cannot be asked for yet; "
-                       "say how much, as in 4G",
-                       value);
-    return rc;
-}
-
-int cw_opt_mem(struct cw_request *r, const struct cw_option *o, const char *value,
-               struct cw_error *err)
-{
-    UNUSED(o);
-    uint64_t bytes;
-    int rc = parse_mem(value, &bytes, err);
-    if (rc < 0)
-        return rc;
-    r->mem_per_cpu = 0;
-    r->spec->settings->has_mem_bytes = 1;
-    r->spec->settings->mem_bytes = bytes;
-    return 0;
-}
-
-int cw_opt_mem_per_cpu(struct cw_request *r, const struct cw_option *o, const char *value,
-                       struct cw_error *err)
-{
-    UNUSED(o);
-    uint64_t bytes;
-    int rc = parse_mem(value, &bytes, err);
-    if (rc < 0)
-        return rc;
-    r->mem_per_cpu = bytes;
-    r->spec->settings->has_mem_bytes = 0;
-    r->spec->settings->mem_bytes = 0;
     return 0;
 }
 
@@ -217,45 +157,6 @@ int cw_opt_kill_grace(struct cw_request *r, const struct cw_option *o, const cha
     r->spec->has_kill_grace_s = 1;
     r->spec->kill_grace_s = (uint32_t)s;
     return 0;
-}
-
-/* ---- GPUs: "N", "TYPE", "TYPE:N" ---- */
-static int set_gpus(struct cw_request *r, const char *value, struct cw_error *err)
-{
-    const char *colon = strchr(value, ':');
-    bool digit_first = value[0] >= '0' && value[0] <= '9';
-    const char *count = colon != NULL ? colon + 1 : digit_first ? value : "1";
-    char *type = NULL;
-    uint64_t n;
-    int rc = cw_field_count(count, 0, CW_FIELD_MAX_GPUS, &n, err);
-    if (rc == 0 && (colon != NULL || !digit_first)) {
-        type = cw_arena_printf(r->arena, "%.*s", (int)strcspn(value, ":"), value);
-        rc = cw_field_word(type, err);
-    }
-    if (rc < 0)
-        return rc;
-    r->spec->settings->has_gpus = 1;
-    r->spec->settings->gpus = (uint32_t)n;
-    r->spec->settings->gpu_type = type;
-    return 0;
-}
-
-int cw_opt_gpus(struct cw_request *r, const struct cw_option *o, const char *value,
-                struct cw_error *err)
-{
-    UNUSED(o);
-    return set_gpus(r, value, err);
-}
-
-int cw_opt_gres(struct cw_request *r, const struct cw_option *o, const char *value,
-                struct cw_error *err)
-{
-    UNUSED(o);
-    if (strcmp(value, "none") == 0 || strcmp(value, "gpu") == 0)
-        return set_gpus(r, value[0] == 'n' ? "0" : "1", err);
-    if (strchr(value, ',') != NULL || strncmp(value, "gpu:", 4) != 0)
-        return cw_fail(err, -EINVAL, "'%s': only gpu:N or gpu:TYPE:N is known", value);
-    return set_gpus(r, value + 4, err);
 }
 
 /* ---- arrays, dependencies, isolation ---- */

@@ -209,34 +209,6 @@ static void fold_name(struct cw_request *r)
     r->spec->name = name;
 }
 
-static int fold_mem(struct cw_request *r, struct cw_error *err)
-{
-    uint64_t bytes;
-    if (r->mem_per_cpu == 0)
-        return 0;
-    if (__builtin_mul_overflow(r->mem_per_cpu, (uint64_t)cw_spec_cores(r->spec), &bytes))
-        return cw_fail(err, -ERANGE, "option --mem-per-cpu: too much for %u cores",
-                       cw_spec_cores(r->spec));
-    r->spec->settings->has_mem_bytes = 1;
-    r->spec->settings->mem_bytes = bytes;
-    return 0;
-}
-
-static int fold_ntasks(struct cw_request *r, struct cw_error *err)
-{
-    if (r->ntasks_per_node == 0)
-        return 0;
-    if (r->spec->has_ntasks && r->spec->ntasks > r->ntasks_per_node)
-        return cw_fail(err, -EINVAL,
-                       "option --ntasks-per-node: %u tasks do not fit on one node at %u each",
-                       r->spec->ntasks, r->ntasks_per_node);
-    if (!r->spec->has_ntasks) {
-        r->spec->has_ntasks = 1;
-        r->spec->ntasks = r->ntasks_per_node;
-    }
-    return 0;
-}
-
 static void fold_workdir(struct cw_request *r, const char *cwd)
 {
     if (r->spec->workdir == NULL)
@@ -285,10 +257,6 @@ int cw_request_finish(struct cw_request *r, char *const *envp, const char *cwd,
                       struct cw_error *err)
 {
     int rc = fold_script(r, err);
-    if (rc == 0)
-        rc = fold_ntasks(r, err);
-    if (rc == 0)
-        rc = fold_mem(r, err);
     if (rc < 0)
         return rc;
     r->spec->has_shape = 1;

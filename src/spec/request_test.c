@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "spec/check.h"
+
 static struct cw_arena *arena;
 static struct cw_request req;
 static struct cw_error err;
@@ -149,7 +151,8 @@ static void test_mem_spellings(void **state)
     assert_int_equal(set("mem-per-cpu", "100", CW_ORIGIN_COMMAND, NULL), 0);
     assert_int_equal(ARGS(W "-n2", W "-c3", W "--", W "true"), 4);
     finish(env0);
-    assert_int_equal(req.spec->settings->mem_bytes, 600 << 20);
+    assert_int_equal(req.spec->settings->mem_bytes, 0);
+    assert_int_equal(req.spec->settings->mem_per_cpu_bytes, 100 << 20);
     assert_string_equal(req.origins.v[0], "mem-per-cpu=100M (command line)");
 }
 
@@ -210,7 +213,7 @@ static void test_environment_refusals(void **state)
     assert_string_equal(
         err.text, "CRUN_OPT_NTASKS: option --ntasks: '0' is not a whole number from 1 to 65536");
     assert_int_equal(
-        cw_request_environ(&req, (char *const[]){W "SBATCH_EXCLUSIVE=", NULL}, true, &err),
+        cw_request_environ(&req, (char *const[]){W "SBATCH_EXCLUSIVE=user", NULL}, true, &err),
         -EINVAL);
     assert_int_equal(
         cw_request_environ(&req, (char *const[]){W "CRUN_OPT_SHELL=/bin/sh", NULL}, true, &err),
@@ -301,17 +304,17 @@ static void test_defaults(void **state)
     finish(env0);
     assert_string_equal(req.spec->name, "env");
     assert_string_equal(req.spec->workdir, "/home/u/sub");
-    assert_int_equal(req.spec->ntasks, 2);
+    assert_int_equal(cw_spec_ntasks(req.spec), 2);
     assert_string_equal(req.payload->env[1], "CRUN_SUBMIT_DIR=/home/u");
 }
 
 static void test_tasks_per_node(void **state)
 {
     (void)state;
-    assert_int_equal(ARGS(W "-n4", W "--ntasks-per-node=2", W "--", W "true"), 4);
+    assert_int_equal(ARGS(W "-N1", W "-n4", W "--ntasks-per-node=2", W "--", W "true"), 5);
     assert_int_equal(cw_request_finish(&req, env0, "/", &err), -EINVAL);
     assert_string_equal(err.text,
-                        "option --ntasks-per-node: 4 tasks do not fit on one node at 2 each");
+                        "tasks: 4 do not fit on 1 nodes at 2 each");
 }
 
 #define TEST(f, name)                                                                              \
