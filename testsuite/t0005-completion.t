@@ -15,7 +15,7 @@ complete() { # WORD ...: what the last word may become, sorted, in one line
 ok "each command has its file" sh -c 'for c in "$CRUN_STAGE"/bin/crun-*; do
     test -s "$CRUN_STAGE/share/bash-completion/completions/$(basename "$c")" || exit 1; done'
 is "an option by its beginning" "$(complete crun-submit --job)" "--job-name= "
-is "all that begin so" "$(complete crun-submit --gpu)" "--gpus-per-node= --gpus= "
+is "all that begin so" "$(complete crun-submit --gpu)" "--gpus-per-node= --gpus-per-task= --gpus= "
 is "options of the query commands" "$(complete crun-queue --noh)" "--noheader "
 is "and of the scripts" "$(complete crun-start --no)" "--node-only --node= "
 is "values of an option" "$(complete crun-queue --states = CO)" "COMPLETED COMPLETING "

@@ -17,7 +17,7 @@ ok "drained nodes get no work" on_head crun-wait "$big"
 is "so it ran on the third" "$(job_field "$big" .attempt.node)" n3
 like "the reason is shown" "$(on_head crun-info -N -h)" 'n1 .*drained.*new fans'
 on_head crun-node resume 'n[1-2]'
-must_fail 1 '9 cores|cores.*9' on_head crun-submit -n 9 -- true
+must_fail 1 '9 cores|cores.*9' on_head crun-submit -N 1 -n 9 -- true
 
 # a link that is cut and comes back: the job goes on, its end is reported once
 mkfifo gate && chmod 666 gate

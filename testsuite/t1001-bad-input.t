@@ -16,8 +16,8 @@ script '#CRUN --time=soon'
 must_fail 2 'job.sh:2:[0-9]+: .*time.*soon' crun-submit job.sh
 script '#CRUN --job-name="open'
 must_fail 2 'job.sh:2:[0-9]+: .*quot' crun-submit job.sh
-script '#SBATCH --exclusive'
-must_fail 2 'job.sh:2:[0-9]+: .*exclusive' crun-submit job.sh
+script '#SBATCH --overcommit'
+must_fail 2 'job.sh:2:[0-9]+: .*overcommit' crun-submit job.sh
 printf '#!/bin/sh\r\ntrue\r\n' >dos.sh
 must_fail 2 'dos.sh:1:[0-9]+: .*DOS line breaks' crun-submit dos.sh
 printf '#!/bin/sh\ntr\0ue\n' >nul.sh

@@ -62,8 +62,7 @@ static const struct cw_conf_row root_rows[] = {
     ROW("auth", NAME, auth, "key", "The auth plugin."),
     ROW("sched", NAME, sched, "fifo", "The sched plugin."),
     ROW("backfill", CHOICE, backfill, "easy",
-        "What may start behind a job that waits for room: easy: what cannot delay it; conservative: "
-        "what can delay none of the first backfill_depth; none: nothing of its partition.",
+        "What may start behind a job that waits for room.",
         .choices = "easy conservative none"),
     ROW("backfill_depth", COUNT32, backfill_depth, "50",
         "Waiting jobs of a partition that conservative backfill keeps room for.", .min = 1,

@@ -110,8 +110,9 @@ static int refuse_several(const struct cw_shape *s, const struct whole *x, struc
                        w->nodes_min, x->n, x->members, s->part->name);
     if (x->tasks < w->ntasks)
         return cw_fail(err, -EINVAL,
-                       "asked %u tasks, the %u fitting nodes in partition %s have room for %" PRIu64,
-                       w->ntasks, x->n, s->part->name, x->tasks);
+                       "asked %u tasks of %u cores each, the %u fitting node%s in partition %s hold "
+                       "%" PRIu64 " of them",
+                       w->ntasks, w->cpus, x->n, x->n == 1 ? "" : "s", s->part->name, x->tasks);
     return cw_fail(err, -EINVAL,
                    "asked %u tasks on at most %u nodes, that many nodes in partition %s cannot hold "
                    "them",

@@ -83,9 +83,8 @@ static void test_refusals(void **state)
          "dir/job.sh:1:10: DOS line breaks (CRLF): convert the file to plain line feeds"},
         {"#!/bin/sh\n#CRUN -n2\r\n", "dir/job.sh:2:10: DOS line break (CR) in a directive"},
         {"#!/bin/sh\n#CRUN --frobnicate\n", "dir/job.sh:2:7: unknown option --frobnicate"},
-        {"#!/bin/sh\n\n#SBATCH -n 2 --exclusive\n",
-         "dir/job.sh:3:14: option --exclusive: not carried out: a whole node cannot be asked for "
-         "yet; cores are never shared"},
+        {"#!/bin/sh\n\n#SBATCH -n 2 --overcommit\n",
+         "dir/job.sh:3:14: option --overcommit: not carried out: a core is never promised twice"},
         {"#!/bin/sh\n#CRUN -n 2 4\n", "dir/job.sh:2:12: '4' is not an option"},
         {"#!/bin/sh\n#CRUN -n 2 -- x\n", "dir/job.sh:2:12: '--' is not an option"},
         {"#!/bin/sh\n#CRUN -n2 -J 'a b\n", "dir/job.sh:2:14: the quote does not end"},
