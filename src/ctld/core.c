@@ -9,10 +9,12 @@
 #include "ctld/diskguard.h"
 #include "ctld/effect.h"
 #include "ctld/eventlog.h"
+#include "ctld/lease.h"
 #include "ctld/nodelink.h"
 #include "ctld/payload.h"
 #include "ctld/reqkey.h"
 #include "ctld/statistics.h"
+#include "ctld/stepbook.h"
 #include "ctld/turn.h"
 #include "ctld/users.h"
 #include "ctld/waiter.h"
@@ -31,6 +33,8 @@ void cw_core_create(struct cw_ctld *c)
     c->model = cw_model_create(cw_effects_on, c->effects);
     c->waits = cw_waits_create(c);
     c->cycle = cw_cycle_create(c);
+    c->leases = cw_leases_create(c);
+    c->stepbook = cw_stepbook_create(c);
     c->deadline = cw_deadline_create(c);
     c->disk = cw_diskguard_create(c);
     c->links = cw_nodelinks_create(c);
@@ -77,6 +81,8 @@ void cw_core_destroy(struct cw_ctld *c)
     cw_turn_destroy(c->turn); /* tells what never happened; needs the others */
     cw_nodelinks_destroy(c->links);
     cw_deadline_destroy(c->deadline);
+    cw_stepbook_destroy(c->stepbook);
+    cw_leases_destroy(c->leases);
     cw_diskguard_destroy(c->disk);
     cw_cycle_destroy(c->cycle);
     cw_model_destroy(c->model);

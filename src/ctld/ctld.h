@@ -40,6 +40,8 @@ struct cw_ctld {
     struct cw_nodelinks *links;
     struct cw_nodewatch *nodewatch;
     struct cw_deadline *deadline;
+    struct cw_leases *leases;
+    struct cw_stepbook *stepbook;
     struct cw_retention *retention;
     struct cw_diskguard *disk;
     struct cw_door *door;

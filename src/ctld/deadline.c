@@ -4,6 +4,8 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "ctld/lease.h"
+#include "ctld/stepbook.h"
 
 #define LOOK_AGAIN_MS 30000
 
@@ -55,5 +57,10 @@ void cw_deadline_touch(struct cw_deadline *d, int64_t deadline_ns)
 
 void cw_deadline_run(struct cw_deadline *d)
 {
-    timer_set(d, cw_model_deadlines(d->c->model, cw_clock_real_ns()));
+    int64_t now = cw_clock_real_ns();
+    int64_t leases = cw_leases_due(d->c->leases, now);
+    int64_t steps = cw_stepbook_due(d->c->stepbook, now);
+    int64_t next = cw_model_deadlines(d->c->model, now); /* last: the others step the model */
+    next = leases < next ? leases : next;
+    timer_set(d, steps < next ? steps : next);
 }

@@ -1,5 +1,6 @@
 #pragma once
-/* One timer for all deadlines of attempts (time limits, patience with kills). */
+/* One timer for all deadlines: of attempts (time limits, patience with kills), of leases
+ * (lease.h), of steps that nobody began (stepbook.h). */
 #include "ctld/ctld.h"
 
 struct cw_deadline;

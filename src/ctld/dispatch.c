@@ -22,6 +22,9 @@ static const struct {
     {CW_KIND_TICKET, cw_req_ticket}, {CW_KIND_CTL, cw_req_ctl},
     {CW_KIND_PRIO, cw_req_prio},
     {CW_KIND_EVENTS, cw_req_events},
+    {CW_KIND_STEP_CREATE, cw_req_step_create},
+    {CW_KIND_KEEP, cw_req_keep},
+    {CW_KIND_RELEASE, cw_req_release},
 };
 
 static handler_fn handler_find(enum cw_kind kind)

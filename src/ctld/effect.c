@@ -15,6 +15,7 @@
 #include "ctld/eventlog.h"
 #include "ctld/nodelink.h"
 #include "ctld/row.h"
+#include "ctld/stepbook.h"
 #include "ctld/turn.h"
 #include "ctld/waiter.h"
 #include "model/node.h"
@@ -218,6 +219,7 @@ void cw_effects_on(const struct cw_effect *e, void *arg)
     case CW_EFFECT_PUT_NODE: put_node(fx, e->node); break;
     case CW_EFFECT_EVENT: put_event(fx, e); break;
     case CW_EFFECT_DONE:
+        cw_stepbook_attempt_ended(fx->c->stepbook, e->attempt);
         put_done(fx, e->attempt->rec->end_ns, e->attempt->id, e->attempt->attempt);
         break;
     case CW_EFFECT_SEND_START:

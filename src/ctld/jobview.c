@@ -227,6 +227,7 @@ static bool step_take(const void *key, size_t klen, const void *val, size_t vlen
     if (r->v == NULL)
         r->v = cw_arena_alloc(r->a, STEPS_MAX * sizeof(Cw__StepRecord *));
     r->v[r->n++] = (Cw__StepRecord *)m;
+    ((Cw__StepRecord *)m)->has_request_key = false; /* a retry's secret */
     return r->n < STEPS_MAX;
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "ctld/stepbook.h"
 #include "proto/walk.h"
 #include "spec/outcome.h"
 
@@ -55,6 +56,8 @@ int cw_reconcile_record(struct cw_ctld *c, struct cw_node *n, const Cw__NodeReco
         cw_model_emptied(c->model, n, m->emptied->key->id, m->emptied->key->attempt, now);
     if (m->inventory != NULL)
         on_inventory(c, n, m->inventory);
+    if (m->step != NULL)
+        cw_stepbook_report(c->stepbook, n, m->step);
     return 0;
 }
 

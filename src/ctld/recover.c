@@ -15,7 +15,10 @@
 #include "ctld/effect.h"
 #include "ctld/eventlog.h"
 #include "ctld/jobview.h"
+#include "ctld/lease.h"
 #include "ctld/row.h"
+#include "ctld/stepbook.h"
+#include "ctld/stepmerge.h"
 #include "model/node.h"
 #include "spec/outcome.h"
 
@@ -127,6 +130,7 @@ static int take_job(struct loading *l, const void *key, size_t klen, const void 
     if (j != NULL) {
         l->n++;
         note_preds(l, rec->spec);
+        cw_leases_renew(l->c->leases, rec->id, rec->spec);
     }
     return 0;
 }
@@ -151,6 +155,33 @@ static int take_attempt(struct loading *l, const void *key, size_t klen, const v
     if (rc == 0 && a != NULL)
         l->n++;
     return rc;
+}
+
+static int take_step(struct loading *l, const void *key, size_t klen, const void *val, size_t vlen,
+                     struct cw_error *err)
+{
+    uint64_t id;
+    uint32_t attempt;
+    ProtobufCMessage *m;
+    if (klen != CW_ROW_STEP_KEY)
+        return cw_fail(err, -EBADMSG, "its key has %zu bytes", klen);
+    cw_row_attempt_parse(key, &id, &attempt);
+    uint32_t step = cw_store_u32_key((const uint8_t *)key + CW_ROW_ATTEMPT_KEY);
+    if (cw_row_flags(val, vlen) & CW_ROW_FINAL)
+        return cw_stepbook_restore(l->c->stepbook, id, attempt, step, NULL);
+    int rc = cw_row_unpack(&cw__step_record__descriptor, val, vlen, l->arena, &m, err);
+    if (rc < 0)
+        return rc;
+    Cw__StepRecord *rec = (Cw__StepRecord *)m;
+    if (rec->id != id || rec->attempt != attempt || rec->step != step)
+        return cw_fail(err, -EBADMSG, "it is the row of step %llu.%u", (unsigned long long)rec->id,
+                       rec->step);
+    if (cw_stepbook_restore(l->c->stepbook, id, attempt, step, rec) == -ESTALE) {
+        cw_stepmerge_close(rec, CW__CAUSE__CAUSE_NODE_LOST, CW__STATE__NODE_FAIL, NULL,
+                           cw_clock_real_ns());
+        cw_row_put(l->repair, CW_TABLE_STEP, key, klen, CW_ROW_FINAL, &rec->base);
+    }
+    return 0;
 }
 
 static int load_table(struct loading *l, enum cw_table t,
@@ -282,6 +313,9 @@ static int load_all(struct loading *l, struct cw_error *err)
     uint64_t jobs = l->n;
     if (rc == 0)
         rc = load_table(l, CW_TABLE_ATTEMPT, take_attempt, err);
+    uint64_t attempts = l->n;
+    if (rc == 0)
+        rc = load_table(l, CW_TABLE_STEP, take_step, err);
     if (rc == 0)
         rc = set_next_id(l, err);
     uint64_t seq = 0;
@@ -297,7 +331,7 @@ static int load_all(struct loading *l, struct cw_error *err)
         return rc;
     settle_preds(l);
     cw_log_info("state: %u nodes, %llu live jobs, %llu live attempts, next id %llu",
-                cw_model_n_nodes(c->model), (unsigned long long)jobs, (unsigned long long)l->n,
+                cw_model_n_nodes(c->model), (unsigned long long)jobs, (unsigned long long)attempts,
                 (unsigned long long)cw_model_next_id(c->model));
     return 0;
 }

@@ -13,6 +13,7 @@
 #include "ctld/answer.h"
 #include "ctld/diskguard.h"
 #include "ctld/jobview.h"
+#include "ctld/lease.h"
 #include "ctld/payload.h"
 #include "ctld/reqkey.h"
 #include "ctld/row.h"
@@ -290,6 +291,8 @@ static void fill_defaults(const struct submit *x, Cw__JobSpec *s)
         if (p->max_time_s != 0 && s->time_limit_s > p->max_time_s)
             s->time_limit_s = p->max_time_s;
     }
+    if (s->has_allocation && s->allocation) /* whoever holds it sees it end */
+        s->has_no_requeue = s->no_requeue = true;
     if (!s->has_kill_grace_s) {
         s->has_kill_grace_s = true;
         s->kill_grace_s = x->c->conf->kill_grace_s;
@@ -325,6 +328,7 @@ static int keep_item(struct submit *x, const Cw__SubmitItem *item, Cw__SubmitRes
     r->job_id = j->id;
     r->count = j->count;
     r->existing = false;
+    cw_leases_renew(c->leases, j->id, item->spec);
     cw_reqkeys_put(c->reqkeys, x->who->uid, item->request_key.data, j->id, j->count);
     return 0;
 }

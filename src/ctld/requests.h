@@ -17,4 +17,7 @@ void cw_req_node_set(struct cw_ctld *c, struct cw_rpc_call *call, const Protobuf
 void cw_req_ticket(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCMessage *m);
 void cw_req_ctl(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCMessage *m);
 void cw_req_prio(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCMessage *m);
+void cw_req_step_create(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCMessage *m);
+void cw_req_keep(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCMessage *m);
+void cw_req_release(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCMessage *m);
 void cw_req_events(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCMessage *m);

@@ -1,7 +1,7 @@
-/* retention.c: what is older than retention_s goes: a job's row, its attempts, its request key and
- * its entries in DONE; events; and, after jobs went, payloads that no job names any more. The entry
- * (end, job, 0) of DONE goes last, so a stop in the middle continues at the next start. One slice
- * is one batch; the next one waits for its commit. Tested by retention_test.c. */
+/* retention.c: what is older than retention_s goes: a job's row, its attempts with their steps, its
+ * request key and its entries in DONE; events; and, after jobs went, payloads that no job names any
+ * more. The entry (end, job, 0) of DONE goes last, so a stop in the middle continues at the next
+ * start. One slice is one batch; the next one waits for its commit. Tested by retention_test.c. */
 #include "ctld/retention.h"
 
 #include <string.h>
@@ -54,8 +54,47 @@ static void continue_behind(struct cw_retention *r, const void *key, size_t klen
 struct attempts {
     struct cw_retention *r;
     uint64_t last;
+    uint32_t owner; /* uid */
+    size_t n;       /* rows that went */
+    bool more;      /* one has more steps than a slice */
+};
+struct steps {
+    struct attempts *of;
+    const void *key; /* of the attempt */
     size_t n;
 };
+
+static bool step_row(const void *key, size_t klen, const void *val, size_t vlen, void *arg)
+{
+    struct steps *w = arg;
+    struct cw_retention *r = w->of->r;
+    ProtobufCMessage *m;
+    if (klen != CW_ROW_STEP_KEY || memcmp(key, w->key, CW_ROW_ATTEMPT_KEY) != 0)
+        return false;
+    if (cw_row_unpack(&cw__step_record__descriptor, val, vlen, r->arena, &m, NULL) == 0 &&
+        ((Cw__StepRecord *)m)->request_key.len == 16) {
+        uint8_t reqkey[CW_ROW_REQKEY_KEY];
+        cw_row_reqkey_key(reqkey, w->of->owner, ((Cw__StepRecord *)m)->request_key.data);
+        cw_batch_del(batch(r), CW_TABLE_REQKEY, reqkey, sizeof reqkey);
+    }
+    cw_batch_del(batch(r), CW_TABLE_STEP, key, klen);
+    w->n++;
+    return true;
+}
+
+/* False: there are more of them, which go with the next slice. */
+static bool expire_steps(struct attempts *of, uint64_t id, uint32_t attempt)
+{
+    struct steps w = {.of = of};
+    uint8_t key[CW_ROW_STEP_KEY];
+    cw_row_step_key(key, id, attempt, 0);
+    w.key = key;
+    cw_store_scan(of->r->c->store, CW_TABLE_STEP, key, sizeof key, false, SLICE, step_row, NULL, &w,
+                  NULL);
+    of->n += w.n;
+    of->more = w.n >= SLICE;
+    return !of->more;
+}
 
 static bool attempt_row(const void *key, size_t klen, const void *val, size_t vlen, void *arg)
 {
@@ -65,7 +104,7 @@ static bool attempt_row(const void *key, size_t klen, const void *val, size_t vl
     if (klen != CW_ROW_ATTEMPT_KEY)
         return true;
     cw_row_attempt_parse(key, &id, &attempt);
-    if (id > w->last)
+    if (id > w->last || !expire_steps(w, id, attempt))
         return false;
     ProtobufCMessage *m;
     if (cw_row_unpack(&cw__attempt_record__descriptor, val, vlen, w->r->arena, &m, NULL) == 0) {
@@ -74,8 +113,7 @@ static bool attempt_row(const void *key, size_t klen, const void *val, size_t vl
         cw_batch_del(batch(w->r), CW_TABLE_DONE, done, sizeof done);
     }
     cw_batch_del(batch(w->r), CW_TABLE_ATTEMPT, key, klen);
-    w->n++;
-    return true;
+    return ++w->n < SLICE;
 }
 
 /* False: its attempts take more than one slice. */
@@ -84,12 +122,13 @@ static bool expire_job(struct cw_retention *r, uint64_t id)
     struct cw_jobsrc s;
     if (cw_jobview_find(r->c, id, r->arena, &s, NULL, NULL, NULL) < 0)
         return true; /* its row is gone or damaged: nothing hangs on this entry */
-    struct attempts w = {.r = r, .last = s.rec->id + (s.is_array ? s.count : 0)};
+    struct attempts w = {.r = r, .last = s.rec->id + (s.is_array ? s.count : 0),
+                         .owner = s.rec->owner->uid};
     uint8_t key[CW_ROW_ATTEMPT_KEY], jobkey[8];
     cw_row_attempt_key(key, s.rec->id, 0);
     cw_store_scan(r->c->store, CW_TABLE_ATTEMPT, key, sizeof key, false, SLICE, attempt_row, NULL,
                   &w, NULL);
-    bool whole = w.n < SLICE;
+    bool whole = w.n < SLICE && !w.more;
     r->n += w.n;
     if (whole && s.live == NULL) {
         cw_store_key_u64(jobkey, s.rec->id);

@@ -278,6 +278,17 @@ static void cancel_retry(struct cw_model *m, struct cw_attempt *a, uint32_t uid)
     cw_emit_event(m, a->job, a, a->parts[0].node, uid, "cancel", "%s", "");
 }
 
+static const char *kill_event(Cw__Cause why)
+{
+    switch ((int)why) {
+    case CW__CAUSE__CAUSE_CANCEL: return "cancel";
+    case CW__CAUSE__CAUSE_LAUNCH_NODE: return "launch-limit";
+    case CW__CAUSE__CAUSE_RELEASED: return "released";
+    case CW__CAUSE__CAUSE_OWNER_GONE: return "owner-gone";
+    default: return "time-limit";
+    }
+}
+
 void cw_attempt_ask_kill(struct cw_model *m, struct cw_attempt *a, Cw__Cause why, uint32_t uid,
                          int64_t now_ns)
 {
@@ -291,9 +302,6 @@ void cw_attempt_ask_kill(struct cw_model *m, struct cw_attempt *a, Cw__Cause why
     cw_heap_set(m, a, cw_attempt_patience(a, now_ns));
     cw_parts_drop_unsent(a);
     cw_emit_attempt(m, CW_EFFECT_PUT_ATTEMPT, a);
-    const char *event = why == CW__CAUSE__CAUSE_CANCEL ? "cancel" : "time-limit";
-    if (why == CW__CAUSE__CAUSE_LAUNCH_NODE)
-        event = "launch-limit";
-    cw_emit_event(m, a->job, a, a->parts[0].node, uid, event, "%s", "");
+    cw_emit_event(m, a->job, a, a->parts[0].node, uid, kill_event(why), "%s", "");
     cw_attempt_send_kill(m, a, why);
 }

@@ -94,12 +94,15 @@ static void copy_leader(struct cw_attempt *a, const Cw__TaskEnd *e, int64_t now_
     Cw__AttemptRecord *r = a->rec;
     if (e->has_start_ns && !r->has_start_ns)
         cw_attempt_set_start(a, e->start_ns, now_ns);
-    r->has_exit_code = e->has_exit_code;
-    r->exit_code = e->exit_code;
-    r->has_signal = e->has_signal;
-    r->signal = e->signal;
-    r->has_core_dumped = e->has_core_dumped;
-    r->core_dumped = e->core_dumped;
+    /* One that was given back has the exit code of the command that held it. */
+    if (!r->has_kill_cause || r->kill_cause != CW__CAUSE__CAUSE_RELEASED) {
+        r->has_exit_code = e->has_exit_code;
+        r->exit_code = e->exit_code;
+        r->has_signal = e->has_signal;
+        r->signal = e->signal;
+        r->has_core_dumped = e->has_core_dumped;
+        r->core_dumped = e->core_dumped;
+    }
     if (e->has_pid) {
         r->has_pid = true;
         r->pid = e->pid;

@@ -259,6 +259,12 @@ uint64_t cw_model_cancel(struct cw_model *m, struct cw_job *j, const struct cw_i
                          uint32_t uid, int64_t now_ns);
 uint64_t cw_model_signal(struct cw_model *m, struct cw_job *j, const struct cw_idset *ordinals,
                          uint32_t sig);
+/* An allocation is given back: it ends with this exit code (-1: none) or signal (0: none) of its
+ * owner's command. */
+void cw_model_release(struct cw_model *m, struct cw_job *j, int exit_code, uint32_t signal,
+                      uint32_t uid, int64_t now_ns);
+/* Nobody renews it any more. */
+void cw_model_owner_gone(struct cw_model *m, struct cw_job *j, int64_t now_ns);
 void cw_model_hold(struct cw_model *m, struct cw_job *j, bool hold, uint32_t uid, int64_t now_ns);
 /* Asks for the kill of attempts whose time limit has passed. Of those that were asked to die and
  * whose node said nothing for CW_MODEL_KILL_PATIENCE_S beyond the grace, ends the job and keeps the

@@ -346,6 +346,18 @@ static int check_payload(const Cw__Payload *p, struct cw_error *err)
     return 0;
 }
 
+/* Nothing of it is run by the controller: its steps are. */
+static int check_allocation(const Cw__JobSpec *s, const Cw__Payload *p, struct cw_error *err)
+{
+    if (s->array != NULL)
+        return cw_fail(err, -EINVAL, "an allocation cannot be an array");
+    if (p->has_script || p->n_argv > 0)
+        return cw_fail(err, -EINVAL, "an allocation has no command of its own");
+    if (s->has_alloc_lease_s && (s->alloc_lease_s < 1 || s->alloc_lease_s > 86400))
+        return cw_fail(err, -EINVAL, "lease of %u s: from 1 s to a day", s->alloc_lease_s);
+    return 0;
+}
+
 int cw_check_spec(const Cw__JobSpec *s, const Cw__Payload *p, struct cw_error *err)
 {
     if (s->has_shape && s->shape != CW__SHAPE__SHAPE_BATCH)
@@ -365,5 +377,7 @@ int cw_check_spec(const Cw__JobSpec *s, const Cw__Payload *p, struct cw_error *e
         r = check_dependencies(s, err);
     if (r == 0)
         r = check_labels(s, err);
+    if (r == 0 && s->has_allocation && s->allocation)
+        return check_allocation(s, p, err);
     return r < 0 ? r : check_payload(p, err);
 }
