@@ -27,6 +27,7 @@
 #include "node/crund.h"
 #include "node/readyfd.h"
 #include "node/shepherds.h"
+#include "node/stepserver.h"
 #include "node/task_table.h"
 #include "node/taskflow.h"
 #include "wire/ticket.h"
@@ -246,6 +247,7 @@ static int start(struct daemon *d, struct cw_error *err)
     if (n->loop == NULL)
         return cw_fail_errno(err, -errno, "event loop");
     if ((rc = start_shepherds(d, err)) < 0 || (rc = make_inventory(d, err)) < 0 ||
+        (n->steps = cw_stepserver_create(n)) == NULL ||
         (rc = cw_logserver_open(n, &n->logs, err)) < 0 ||
         (rc = cw_ctllink_open(n, d->inventory, &n->ctl, err)) < 0 || (rc = write_pid(d, err)) < 0)
         return rc;
@@ -261,6 +263,8 @@ static void stop(struct daemon *d)
     struct cw_node *n = &d->node;
     if (n->shepherds != NULL)
         cw_shepherds_quit(n->shepherds);
+    cw_stepserver_destroy(n->steps); /* first: its calls are the socket's */
+    n->steps = NULL;
     cw_logserver_close(n->logs);
     cw_ctllink_close(n->ctl);
     n->ctl = NULL;

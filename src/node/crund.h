@@ -13,6 +13,7 @@ struct cw_ctllink;
 struct cw_graves;
 struct cw_logserver;
 struct cw_shepherds;
+struct cw_stepserver;
 struct cw_tasktab;
 
 struct cw_node {
@@ -31,4 +32,5 @@ struct cw_node {
     struct cw_graves *graves;
     struct cw_ctllink *ctl; /* NULL while starting */
     struct cw_logserver *logs;
+    struct cw_stepserver *steps;
 };

@@ -61,7 +61,7 @@ static void report_add(struct cw_ctllink *c, const struct report *r)
 }
 
 void cw_ctllink_push(struct cw_ctllink *c, const Cw__NodeRecordMsg *m,
-                     struct cw_tasktab_entry *last)
+                     const struct cw_tasktab_entry *of, uint64_t *ret_seq)
 {
     uint64_t seq = 0;
     if (c == NULL || !c->welcomed)
@@ -73,10 +73,10 @@ void cw_ctllink_push(struct cw_ctllink *c, const Cw__NodeRecordMsg *m,
             cw_log_error("record to the controller: %s", strerror(-rc));
         return;
     }
-    if (last == NULL)
+    if (of == NULL)
         return;
-    last->report_seq = seq;
-    report_add(c, &(struct report){ seq, last->id, last->attempt });
+    *ret_seq = seq;
+    report_add(c, &(struct report){ seq, of->id, of->attempt });
 }
 
 /* ---- what the session asks for -------------------------------------------------------------- */

@@ -10,9 +10,9 @@
 int cw_ctllink_open(struct cw_node *n, const Cw__Inventory *inventory, struct cw_ctllink **ret,
                     struct cw_error *err);
 void cw_ctllink_close(struct cw_ctllink *c); /* NULL allowed */
-/* Queues a record; nothing while no controller has said WELCOME (then everything is told). last:
- * the task that may go when this record is acknowledged, NULL: none. */
+/* Queues a record; nothing while no controller has said WELCOME (then everything is told). of:
+ * the task that hears of the acknowledgement of number *ret_seq, NULL: nobody has to. */
 void cw_ctllink_push(struct cw_ctllink *c, const Cw__NodeRecordMsg *m,
-                     struct cw_tasktab_entry *last); /* c NULL allowed */
+                     const struct cw_tasktab_entry *of, uint64_t *ret_seq); /* c NULL allowed */
 /* End of a turn. sent: everything received has reached the shepherds. */
 void cw_ctllink_turn_end(struct cw_ctllink *c, bool sent);

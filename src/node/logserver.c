@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "node/logfile.h"
 #include "node/shepherds.h"
+#include "node/stepserver.h"
 #include "node/task_table.h"
 #include "proto/walk.h"
 #include "wire/rpc_server.h"
@@ -313,8 +314,12 @@ static void on_call(struct cw_rpc_call *call, void *arg)
     const struct cw_buf *body = cw_rpc_call_body(call);
     ProtobufCMessage *m;
     struct cw_error err;
+    if (cw_stepserver_serves(cw_rpc_call_kind(call))) {
+        cw_stepserver_call(s->node->steps, call);
+        return;
+    }
     if (cw_rpc_call_kind(call) != CW_KIND_LOG) {
-        cw_rpc_reply_failure(call, -EPERM, "a node serves logs only", false);
+        cw_rpc_reply_failure(call, -EPERM, "a node serves logs and steps only", false);
         return;
     }
     int rc = cw_walk_unpack(&cw__log_request__descriptor, body->data, body->len,

@@ -1,5 +1,6 @@
 #pragma once
-/* Serves LOG requests with tickets on the node's own socket: checks the ticket, gets the file from
+/* The node's own socket, where holders of tickets ask. Requests to steps go on to stepserver.h; LOG
+ * is served here: checks the ticket, gets the file from
  * a shepherd, answers from it, keeps readers waiting while the task runs and nothing is new. `eof`
  * is said only when the task has ended and nothing is behind the data. Test: testsuite/t1050. */
 #include <stddef.h>

@@ -217,7 +217,7 @@ static int each_file(struct cw_shepherds *s, const char *suffix, struct cw_strv 
     return 0;
 }
 
-static struct cw_shepherd_link *find(struct cw_shepherds *s, const char *id)
+struct cw_shepherd_link *cw_shepherds_find(struct cw_shepherds *s, const char *id)
 {
     cw_list_each(p, &s->links)
         if (strcmp(cw_list_entry(p, struct cw_shepherd_link, link)->id, id) == 0)
@@ -254,7 +254,7 @@ int cw_shepherds_adopt(struct cw_shepherds *s, void (*dead)(const char *id, void
         adopt_one(s, socks.v[i]);
     rc = each_file(s, ".journal", &journals, err);
     for (size_t i = 0; rc == 0 && i < journals.n; i++)
-        if (find(s, journals.v[i]) == NULL)
+        if (cw_shepherds_find(s, journals.v[i]) == NULL)
             dead(journals.v[i], arg);
     return rc;
 }

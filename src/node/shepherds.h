@@ -41,6 +41,7 @@ void cw_shepherds_attach(struct cw_shepherds *s); /* from now on the loop reads 
 /* Which shepherd carries a task: the one place that decides. NULL: none can now, err says why. */
 struct cw_shepherd_link *cw_shepherds_pick(struct cw_shepherds *s, const Cw__TaskStart *t,
                                            struct cw_error *err);
+struct cw_shepherd_link *cw_shepherds_find(struct cw_shepherds *s, const char *id); /* NULL: none */
 /* Starts it again when it died. */
 struct cw_shepherd_link *cw_shepherds_resident(struct cw_shepherds *s, struct cw_error *err);
 /* True when nothing waits to be sent. Call at the end of a turn. */

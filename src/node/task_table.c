@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/table.h"
+#include "node/stepreports.h"
 #include "spec/outcome.h"
 
 struct cw_tasktab {
@@ -52,6 +53,7 @@ struct cw_tasktab_entry *cw_tasktab_add(struct cw_tasktab *t, uint64_t id, uint3
     e->id = id;
     e->attempt = attempt;
     e->state = CW__STATE__STARTING;
+    cw_list_init(&e->steps);
     format_key(e->key, sizeof e->key, id, attempt);
     cw_list_add_tail(&t->list, &e->link);
     cw_strtable_set(t->by_key, e->key, e);
@@ -62,6 +64,7 @@ void cw_tasktab_remove(struct cw_tasktab *t, struct cw_tasktab_entry *e)
 {
     cw_list_remove(&e->link);
     cw_strtable_remove(t->by_key, e->key);
+    cw_stepreports_clear(e);
     cw_buf_fini(&e->started);
     cw_buf_fini(&e->end);
     free(e->stdout_path);

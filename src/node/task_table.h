@@ -21,6 +21,9 @@ struct cw_tasktab_entry {
     char *stdout_path, *stderr_path;
     bool not_empty; /* the end said so; EMPTIED must follow */
     bool emptied;
+    struct cw_list steps; /* struct cw_stepreports_step: not acknowledged yet */
+    bool had_steps;
+    bool end_acked;
     uint64_t report_seq; /* record whose acknowledgement lets it go; 0 none */
     Cw__State state;
 };

@@ -9,6 +9,8 @@
 #include "base/log.h"
 #include "node/ctllink.h"
 #include "node/logserver.h"
+#include "node/stepreports.h"
+#include "node/stepserver.h"
 #include "node/task_table.h"
 #include "proto/walk.h"
 
@@ -37,7 +39,7 @@ static void push_started(struct cw_node *n, const struct cw_tasktab_entry *e)
     if (m != NULL) {
         Cw__NodeRecordMsg r = CW__NODE_RECORD_MSG__INIT;
         r.started = (Cw__TaskStarted *)(uintptr_t)m;
-        cw_ctllink_push(n->ctl, &r, NULL);
+        cw_ctllink_push(n->ctl, &r, NULL, NULL);
     }
     cw_arena_destroy(a);
 }
@@ -49,7 +51,8 @@ static void push_end(struct cw_node *n, struct cw_tasktab_entry *e)
     if (m != NULL) {
         Cw__NodeRecordMsg r = CW__NODE_RECORD_MSG__INIT;
         r.end = (Cw__TaskEnd *)(uintptr_t)m;
-        cw_ctllink_push(n->ctl, &r, cw_tasktab_final(e) && !e->emptied ? e : NULL);
+        cw_ctllink_push(n->ctl, &r, cw_tasktab_final(e) && !e->emptied ? e : NULL,
+                        &e->report_seq);
     }
     cw_arena_destroy(a);
 }
@@ -63,13 +66,14 @@ static void push_emptied(struct cw_node *n, struct cw_tasktab_entry *e)
     key.attempt = e->attempt;
     m.key = &key;
     r.emptied = &m;
-    cw_ctllink_push(n->ctl, &r, e);
+    cw_ctllink_push(n->ctl, &r, e, &e->report_seq);
 }
 
 static void push_all(struct cw_node *n, struct cw_tasktab_entry *e)
 {
     if (e->started.len > 0 && e->end.len == 0)
         push_started(n, e);
+    cw_stepreports_tell(n, e); /* before the end that they belong to */
     if (e->end.len > 0)
         push_end(n, e);
     if (e->emptied)
@@ -123,16 +127,25 @@ static void on_packet(struct cw_shepherd_link *l, enum cw_packet_type type, cons
                                           : type == CW_PACKET_END   ? &cw__task_end__descriptor
                                           : type == CW_PACKET_EMPTIED
                                               ? &cw__task_emptied__descriptor
+                                          : type == CW_PACKET_STEP_REPORT
+                                              ? &cw__step_report__descriptor
                                               : NULL;
     if (type == CW_PACKET_OPENED && n->logs != NULL)
         cw_logserver_opened(n->logs, body, len, cw_steal_fd(fd));
+    if (type == CW_PACKET_STEP_ANSWER && n->steps != NULL)
+        cw_stepserver_answer(n->steps, body, len);
     if (fd >= 0)
         close(fd);
     if (d == NULL)
         return;
     struct cw_arena *a = cw_arena_create();
     const ProtobufCMessage *m = unpack(d, body, len, a);
-    if (m != NULL) {
+    if (m != NULL && type == CW_PACKET_STEP_REPORT) {
+        const Cw__StepReport *r = (const Cw__StepReport *)m;
+        struct cw_tasktab_entry *e = cw_tasktab_add(n->tasks, r->step->id, r->step->attempt);
+        carry(e, l);
+        cw_stepreports_take(n, e, r, body, len);
+    } else if (m != NULL) {
         /* The key is the first field of all three. */
         const Cw__TaskKey *k = ((const Cw__TaskEmptied *)m)->key;
         struct cw_tasktab_entry *e = cw_tasktab_add(n->tasks, k->id, k->attempt);
@@ -256,6 +269,7 @@ static void let_go(struct cw_node *n, struct cw_tasktab_entry *e)
     memcpy(shepherd, e->shepherd_id, sizeof shepherd);
     if (!dead)
         send_packed(e->shepherd, CW_PACKET_FORGET, &key.base);
+    cw_stepserver_past(n->steps, e);
     cw_tasktab_remove(n->tasks, e);
     if (dead && shepherd[0] != '\0' && !anyone_of(n, shepherd))
         cw_graves_close(n->graves, shepherd);
@@ -264,7 +278,11 @@ static void let_go(struct cw_node *n, struct cw_tasktab_entry *e)
 void cw_taskflow_acked(struct cw_node *n, uint64_t id, uint32_t attempt, uint64_t seq)
 {
     struct cw_tasktab_entry *e = cw_tasktab_find(n->tasks, id, attempt);
-    if (e != NULL && e->report_seq == seq && cw_tasktab_final(e))
+    if (e == NULL)
+        return;
+    if (!cw_stepreports_acked(e, seq) && e->report_seq == seq && cw_tasktab_final(e))
+        e->end_acked = true;
+    if (e->end_acked && cw_list_empty(&e->steps))
         let_go(n, e);
 }
 
@@ -295,6 +313,7 @@ static void on_lost(struct cw_shepherd_link *l, void *arg)
     struct cw_node *n = arg;
     char id[48];
     memcpy(id, l->id, sizeof id);
+    cw_stepserver_lost(n->steps, l);
     cw_list_each(p, cw_tasktab_list(n->tasks)) {
         struct cw_tasktab_entry *e = cw_list_entry(p, struct cw_tasktab_entry, link);
         if (e->shepherd == l)

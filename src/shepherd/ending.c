@@ -14,6 +14,7 @@
 #include "shepherd/leftover.h"
 #include "shepherd/outfiles.h"
 #include "shepherd/steps.h"
+#include "shepherd/stepset.h"
 
 #define CHECK_FIRST_MS 2
 #define CHECK_MAX_MS   500
@@ -66,6 +67,7 @@ static void hard_kill(struct cw_herd *h, struct cw_task *t, int64_t now)
 /* The leader is gone, or there never was one: nothing in the box may live on. */
 static void empty_box(struct cw_herd *h, struct cw_task *t, int64_t now)
 {
+    cw_stepset_task_ending(t);
     set_phase(h, t, CW_TASK_EMPTYING);
     hard_kill(h, t, now);
     t->check_step_ms = CHECK_FIRST_MS;
@@ -138,6 +140,13 @@ static void fill_usage(const struct cw_task *t, Cw__Usage *u, struct cw_box_usag
     u->has_maxrss_bytes = t->reaped;
     u->maxrss_bytes = (uint64_t)ru->ru_maxrss * 1024u;
     u->source = (char *)(uintptr_t)(measured ? box->source : "wait4");
+}
+
+int cw_ending_usage(const struct cw_task *t, Cw__Usage *ret)
+{
+    struct cw_box_usage box;
+    fill_usage(t, ret, &box);
+    return t->box == NULL ? 0 : ops(t)->signal(cw_plug_ctx(t->isolation), t->box, 0);
 }
 
 /* C6: the job's own error file says it, where people look first. */
@@ -230,6 +239,7 @@ static void finish(struct cw_herd *h, struct cw_task *t, bool empty)
     e.usage = &usage;
     e.cause = cause_of(t, &box);
     e.empty = empty;
+    cw_stepset_task_ended(h, t, e.cause); /* reported before it */
     fill_fate(t, &e);
     fill_start(t, &e);
     if (e.cause == CW__CAUSE__CAUSE_OOM) {

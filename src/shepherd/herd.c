@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,7 +13,10 @@
 #include "proto/walk.h"
 #include "shepherd/ending.h"
 #include "shepherd/outfiles.h"
+#include "shepherd/stepcall.h"
 #include "shepherd/steps.h"
+#include "shepherd/stepserve.h"
+#include "shepherd/stepset.h"
 
 #define JOURNAL_IDLE_BYTES (64u << 10) /* nothing to tell: begin anew above this */
 #define JOURNAL_TIDY_BYTES (4u << 20)  /* rewritten above this, and above what its tasks may need  \
@@ -54,6 +58,8 @@ void cw_herd_init(struct cw_herd *h)
     h->by_key = cw_strtable_create();
     h->by_pid = cw_idtable_create();
     h->identities = cw_runas_cache_create();
+    h->step_pids = cw_idtable_create();
+    h->io_fd = epoll_create1(EPOLL_CLOEXEC);
     h->next_due = INT64_MAX;
     h->root = geteuid() == 0;
     h->dev_null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -67,6 +73,7 @@ static struct cw_task *task_create(struct cw_herd *h, uint64_t id, uint32_t atte
     t->attempt = attempt;
     snprintf(t->key, sizeof t->key, "%llu.%u", (unsigned long long)id, attempt);
     t->fd_in = t->fd_out = t->fd_err = t->fd_script = -1;
+    cw_list_init(&t->steps);
     cw_list_add_tail(&h->tasks, &t->link);
     cw_strtable_set(h->by_key, t->key, t);
     h->n_tasks++;
@@ -80,6 +87,9 @@ static void task_destroy(struct cw_herd *h, struct cw_task *t)
     if (t->pid != 0 && cw_idtable_find(h->by_pid, (uint64_t)t->pid) == t)
         cw_idtable_remove(h->by_pid, (uint64_t)t->pid);
     h->n_tasks--;
+    cw_stepset_destroy(t);
+    cw_buf_fini(&t->brief);
+    cw_idset_fini(&t->past_steps);
     cw_outfiles_close(t);
     cw_strv_fini(&t->env);
     cw_arena_destroy(t->arena);
@@ -101,6 +111,8 @@ void cw_herd_fini(struct cw_herd *h)
         task_destroy(h, cw_list_entry(l, struct cw_task, link));
     cw_strtable_destroy(h->by_key);
     cw_idtable_destroy(h->by_pid);
+    cw_idtable_destroy(h->step_pids);
+    close(h->io_fd);
     cw_runas_cache_destroy(h->identities);
     close(h->dev_null);
 }
@@ -154,6 +166,7 @@ static void tell_all(struct cw_herd *h, const struct cw_task *t)
 {
     if (t->start_ns != 0)
         tell_started(h, t, false);
+    cw_stepset_tell(h, t);
     if (t->phase == CW_TASK_ENDED || t->phase == CW_TASK_LEFTOVER)
         cw_herd_tell(h, CW_PACKET_END, t->end.data, t->end.len);
     if (t->emptied)
@@ -179,6 +192,15 @@ static void fill(struct cw_task *t, const Cw__TaskStart *s, int64_t now)
         t->limit_at = now + (int64_t)s->time_left_ms + 1;
 }
 
+/* What its steps will need of it. The payload may be large and is not for them. */
+static void keep_brief(struct cw_task *t, const Cw__TaskStart *s)
+{
+    Cw__TaskStart brief = *s;
+    Cw__Payload none = CW__PAYLOAD__INIT;
+    brief.payload = &none;
+    cw_walk_pack(&brief.base, &t->brief);
+}
+
 static void start(struct cw_herd *h, struct cw_arena *a, const Cw__TaskStart *s)
 {
     struct cw_error err = { 0 };
@@ -186,6 +208,7 @@ static void start(struct cw_herd *h, struct cw_arena *a, const Cw__TaskStart *s)
     struct cw_task *t = task_create(h, s->key->id, s->key->attempt);
     t->arena = a;
     fill(t, s, cw_herd_now_ms());
+    keep_brief(t, s);
     const char *isolation = s->isolation != NULL ? s->isolation : "";
     /* What is not written down would be nobody's when this shepherd dies: it is not started. */
     int rc = cw_herd_journal(h, CW_JOURNAL_START, t, isolation, strlen(isolation));
@@ -275,7 +298,7 @@ static void tidy(struct cw_herd *h)
 
 static void forget_if_done(struct cw_herd *h, struct cw_task *t)
 {
-    if (!t->forgotten || t->phase != CW_TASK_ENDED || t->box != NULL)
+    if (!t->forgotten || t->phase != CW_TASK_ENDED || t->box != NULL || !cw_list_empty(&t->steps))
         return;
     task_destroy(h, t);
     tidy(h);
@@ -305,6 +328,19 @@ static void on_kill(struct cw_herd *h, const Cw__TaskKill *m)
     struct cw_task *t = find(h, m->key);
     if (t != NULL)
         cw_ending_kill(h, t, m->cause, m->grace_ms);
+}
+
+static void on_step_ack(struct cw_herd *h, const void *body, size_t n)
+{
+    struct cw_stepack a;
+    Cw__TaskKey k = CW__TASK_KEY__INIT;
+    if (cw_stepack_unpack(body, n, &a) < 0)
+        return;
+    k.id = a.id;
+    k.attempt = a.attempt;
+    struct cw_task *t = find(h, &k);
+    if (t != NULL)
+        cw_stepset_acked(t, a.step, a.end);
 }
 
 /* OPEN: u64 request, u32 uid, u32 gid, path. */
@@ -342,6 +378,10 @@ void cw_herd_packet(struct cw_herd *h, enum cw_packet_type type, const void *bod
         on_start(h, body, n);
     else if (type == CW_PACKET_OPEN)
         on_open(h, body, n);
+    else if (type == CW_PACKET_STEP_CALL)
+        cw_stepserve_call(h, body, n);
+    else if (type == CW_PACKET_STEP_ACK)
+        on_step_ack(h, body, n);
     if (d == NULL)
         return;
     struct cw_arena *a = cw_arena_create();
@@ -362,10 +402,12 @@ void cw_herd_reap(struct cw_herd *h)
     int status;
     struct rusage ru;
     pid_t pid;
-    while ((pid = wait4(-1, &status, WNOHANG, &ru)) > 0) {
+    while ((pid = wait4(cw_stepset_dying(h), &status, WNOHANG, &ru)) > 0) {
         struct cw_task *t = cw_idtable_remove(h->by_pid, (uint64_t)pid);
         if (t != NULL)
             cw_ending_leader(h, t, status, &ru);
+        else
+            cw_stepset_reaped(h, pid, status, &ru);
     }
     if (h->n_emptying == 0)
         return;
@@ -386,6 +428,7 @@ void cw_herd_due(struct cw_herd *h)
     cw_list_each_safe(l, &h->tasks) {
         struct cw_task *t = cw_list_entry(l, struct cw_task, link);
         cw_ending_due(h, t, now);
+        cw_stepset_due(h, t, now);
         forget_if_done(h, t);
     }
 }

@@ -2,13 +2,17 @@
 #include "shepherd/leftover.h"
 
 #include <dirent.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/mem.h"
 
 struct stat_line {
     int pid, ppid, session;
@@ -49,5 +53,26 @@ void cw_leftover_describe(pid_t leader, int n, char *buf, size_t cap)
         snprintf(buf, cap, "pid %d (%s) in state %c", s.pid, s.comm, s.state);
         break;
     }
+    closedir(d);
+}
+
+/* Opened first, looked at then: what the descriptor names cannot become another process. */
+static void kill_if_of(const char *name, pid_t session)
+{
+    struct stat_line s;
+    pid_t pid = (pid_t)strtol(name, NULL, 10);
+    cw_autoclose int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (fd >= 0 && read_stat(name, &s) && s.session == session && s.state != 'Z')
+        syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0);
+}
+
+void cw_leftover_kill_session(pid_t leader)
+{
+    DIR *d = leader > 1 ? opendir("/proc") : NULL;
+    if (d == NULL)
+        return;
+    for (struct dirent *e; (e = readdir(d)) != NULL;)
+        if (e->d_name[0] >= '1' && e->d_name[0] <= '9')
+            kill_if_of(e->d_name, leader);
     closedir(d);
 }

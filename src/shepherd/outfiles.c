@@ -78,7 +78,7 @@ static int make_parents(const char *path)
     return cw_file_mkdirs(dir, 0777, NULL);
 }
 
-static int open_output(const char *path, bool append)
+int cw_outfiles_open_output(const char *path, bool append)
 {
     int flags = O_WRONLY | O_CREAT | O_APPEND | OPEN_FLAGS | (append ? 0 : O_TRUNC);
     cw_autoclose int fd = open_as_user(path, flags, 0666);
@@ -88,6 +88,15 @@ static int open_output(const char *path, bool append)
             return rc;
         fd = open_as_user(path, flags, 0666);
     }
+    if (fd < 0)
+        return -errno;
+    int rc = blocking(fd);
+    return rc < 0 ? rc : cw_steal_fd(fd);
+}
+
+int cw_outfiles_open_input(const char *path)
+{
+    cw_autoclose int fd = open_as_user(path, O_RDONLY | OPEN_FLAGS, 0);
     if (fd < 0)
         return -errno;
     int rc = blocking(fd);
@@ -136,7 +145,7 @@ static int open_stdout(struct cw_herd *h, struct cw_task *t, bool append, struct
     int rc = expand(h, t, pattern, &t->stdout_path, err);
     if (rc < 0)
         return rc;
-    t->fd_out = open_output(t->stdout_path, append);
+    t->fd_out = cw_outfiles_open_output(t->stdout_path, append);
     if (t->fd_out < 0)
         return fail(err, t->fd_out, h, t, "output file", t->stdout_path);
     if (append)
@@ -153,7 +162,7 @@ static int open_stderr(struct cw_herd *h, struct cw_task *t, bool append, struct
         return rc;
     if (strcmp(t->stderr_path, t->stdout_path) == 0)
         return 0; /* two descriptors of one file would truncate or overwrite each other */
-    t->fd_err = open_output(t->stderr_path, append);
+    t->fd_err = cw_outfiles_open_output(t->stderr_path, append);
     if (t->fd_err < 0)
         return fail(err, t->fd_err, h, t, "error file", t->stderr_path);
     if (append)
@@ -169,10 +178,8 @@ static int open_stdin(struct cw_herd *h, struct cw_task *t, struct cw_error *err
     int rc = expand(h, t, t->start->spec->stdin_path, &path, err);
     if (rc < 0)
         return rc;
-    t->fd_in = open_as_user(path, O_RDONLY | OPEN_FLAGS, 0);
-    if (t->fd_in < 0 || (rc = blocking(t->fd_in)) < 0)
-        return fail(err, t->fd_in < 0 ? -errno : rc, h, t, "input file", path);
-    return 0;
+    t->fd_in = cw_outfiles_open_input(path);
+    return t->fd_in < 0 ? fail(err, t->fd_in, h, t, "input file", path) : 0;
 }
 
 int cw_outfiles_open(struct cw_herd *h, struct cw_task *t, struct cw_error *err)

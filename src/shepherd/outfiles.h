@@ -7,6 +7,10 @@
 /* Checks the working directory, then opens fd_in, fd_out, fd_err and fills stdout_path,
  * stderr_path. Call between cw_runas_enter and leave. */
 int cw_outfiles_open(struct cw_herd *h, struct cw_task *t, struct cw_error *err);
+/* One file, between enter and leave: a descriptor or a negative errno. Parent directories of an
+ * output are made. */
+int cw_outfiles_open_output(const char *path, bool append);
+int cw_outfiles_open_input(const char *path);
 void cw_outfiles_close(struct cw_task *t);
 /* Appends one line to the error file, as the user; a failure is not told (the record says the
  * same). */

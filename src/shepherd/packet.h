@@ -23,12 +23,16 @@
     X(6, EMPTIED) /* shepherd: TaskEmptied, as END */                                              \
     X(7, REFUSED) /* shepherd: a sentence; it cannot work and goes */                              \
     X(8, OPENED)  /* shepherd: u64 request, i32 negative errno or 0, sentence; + descriptor */     \
+    X(9, STEP_ANSWER)  /* shepherd: to a STEP_CALL; bodies: stepcall.h */                          \
+    X(10, STEP_REPORT) /* shepherd: StepReport, again on every new link until STEP_ACK */          \
     X(16, START)  /* node: TaskStart */                                                            \
     X(17, KILL)   /* node: TaskKill */                                                             \
     X(18, SIGNAL) /* node: TaskSignal */                                                           \
     X(19, FORGET) /* node: TaskKey whose end is recorded for good */                               \
     X(20, OPEN)   /* node: u64 request, u32 uid, u32 gid, path: open for reading as that user */   \
-    X(21, QUIT)   /* node: take nothing new, go when nothing is left */
+    X(21, QUIT)   /* node: take nothing new, go when nothing is left */                            \
+    X(22, STEP_CALL)   /* node: a request to a step, its ticket checked */                         \
+    X(23, STEP_ACK)    /* node: a report is recorded for good */
 enum cw_packet_type {
 #define X(num, NAME) CW_PACKET_##NAME = num,
     CW_PACKETS(X)

@@ -10,7 +10,11 @@
 
 bool cw_planning_cpus(const struct cw_herd *h, const struct cw_task *t, cpu_set_t *ret)
 {
-    const char *text = t->start->grant->cpus;
+    return cw_planning_cpu_set(h, t->start->grant->cpus, ret);
+}
+
+bool cw_planning_cpu_set(const struct cw_herd *h, const char *text, cpu_set_t *ret)
+{
     struct cw_idset set = { 0 };
     cpu_set_t have, both;
     if (h->unbound || text == NULL || *text == '\0' ||
@@ -195,12 +199,25 @@ void cw_planning_env(const struct cw_herd *h, struct cw_task *t)
                                 .hostfile = t->hostfile,
                                 .now_ns = cw_clock_real_ns() };
     cw_jobenv_build(t->start, &n, &t->env);
-    uint32_t count = cw_plan_count(t->plan);
+    cw_planning_env_lines(t->plan, &t->env);
+}
+
+void cw_planning_env_lines(const struct cw_plan *plan, struct cw_strv *env)
+{
+    uint32_t count = cw_plan_count(plan);
     for (uint32_t i = 0; i < count; i++) {
-        const struct cw_plan_line *l = cw_plan_get(t->plan, i);
+        const struct cw_plan_line *l = cw_plan_get(plan, i);
         if (l->kind == CW_PLAN_ENV && l->a != NULL)
-            env_set(&t->env, l->a, l->b != NULL ? l->b : "");
+            env_set(env, l->a, l->b != NULL ? l->b : "");
     }
+}
+
+int cw_planning_gpus(struct cw_herd *h, struct cw_task *t, struct cw_error *err)
+{
+    struct adding a = { .h = h, .t = t, .view = cw_planning_view(h, t), .err = err };
+    t->plan = cw_plan_create();
+    cw_plug_each(h->plugs, "gpu", add_gpu, &a);
+    return a.rc;
 }
 
 void cw_planning_limits(const struct cw_task *t, struct cw_spawn *s)

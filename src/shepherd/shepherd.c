@@ -1,6 +1,7 @@
 /* crun-shepherd: starts tasks, watches them, reports their ends; see README and crun-shepherd(8).
  *
- * One thread, three descriptors: signals, the listening socket, the node daemon. It depends on no
+ * One thread, four descriptors: signals, the listening socket, the node daemon, and one for the
+ * sessions of all steps. It depends on no
  * other daemon to live: without a node daemon it goes on, keeps what has ended, and tells the next
  * one that connects (the newest wins). It goes when told to and empty, or after a minute alone with
  * nothing. */
@@ -25,6 +26,9 @@
 #include "conf/conf.h"
 #include "shepherd/herd.h"
 #include "shepherd/reclaim.h"
+#include "shepherd/stepio.h"
+#include "shepherd/stepserve.h"
+#include "shepherd/stepset.h"
 
 #define ALONE_MS 60000
 
@@ -250,6 +254,7 @@ static void greet(struct shepherd *s, int fd)
     cw_autobuf struct cw_buf b = { 0 };
     cw_packets_destroy(s->herd.peer);
     s->herd.peer = cw_packets_create(fd);
+    cw_stepset_new_link(&s->herd);
     cw_buf_addf(&b, "id %s\npid %d\n", s->args.id, getpid());
     cw_plug_each(s->herd.plugs, "isolation", add_isolation, &b);
     cw_herd_tell(&s->herd, CW_PACKET_HELLO, b.data, b.len);
@@ -351,16 +356,19 @@ static void turn(struct shepherd *s)
         if (rc < 0 && rc != -EAGAIN)
             lose_peer(s);
     }
-    struct pollfd p[3] = {
+    struct pollfd p[4] = {
         { .fd = s->sig, .events = POLLIN },
         { .fd = s->listener, .events = POLLIN },
         { .fd = h->peer != NULL ? cw_packets_fd(h->peer) : -1,
           .events = (short)(POLLIN | (waits ? POLLOUT : 0)) },
+        { .fd = h->n_steps > 0 ? h->io_fd : -1, .events = POLLIN },
     };
-    if (poll(p, 3, timeout_ms(h)) < 0)
+    if (poll(p, 4, timeout_ms(h)) < 0)
         return;
     if (p[0].revents != 0)
         on_signals(s);
+    if (p[3].revents != 0)
+        cw_stepio_run(h, cw_stepserve_news);
     if (p[2].revents != 0 && h->peer != NULL)
         read_peer(s, false);
     if (p[1].revents != 0)

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -62,6 +63,8 @@ static int set_stdio(const struct cw_spawn *s)
         return -errno;
     /* Ours are CLOEXEC anyway; this is for what a plugin forgot. Old kernels have no such call. */
     syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC);
+    if (s->tty && ioctl(0, TIOCSCTTY, 0) < 0)
+        return -errno;
     if (s->fd_file >= 0 && fcntl(s->fd_file, F_SETFD, 0) < 0)
         return -errno;
     return 0;

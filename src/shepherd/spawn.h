@@ -34,6 +34,7 @@ struct cw_spawn {
     int fd_file;         /* >= 0: execute this descriptor instead; stays open in the process */
     const char *workdir; /* NULL: "/" */
     int fd_in, fd_out, fd_err;
+    bool tty;                  /* fd_in is a terminal: it becomes the controlling one */
     const struct cw_runas *as; /* NULL: stay who we are */
     const cpu_set_t *cpus;     /* NULL: unbound */
     const struct rlimit *nofile; /* the supervisor's own is higher; NULL: as it is */

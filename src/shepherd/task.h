@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "base/buf.h"
+#include "base/idset.h"
 #include "base/list.h"
 #include "base/mem.h"
 #include "base/table.h"
@@ -64,6 +65,9 @@ struct cw_task {
     int64_t start_ns, end_ns;
     uint32_t kill_grace_ms;
     int kill_cause; /* enum Cw__Cause once we began to kill, else 0 */
+    struct cw_buf brief;      /* packed TaskStart without its payload, for steps */
+    struct cw_list steps;     /* struct cw_step */
+    struct cw_idset past_steps; /* begun and gone */
 
     /* Monotonic ms; 0 none. */
     int64_t limit_at, kill_at, check_at, give_up_at;
@@ -90,6 +94,9 @@ struct cw_herd {
     struct cw_strtable *by_key;
     struct cw_idtable *by_pid;
     size_t n_tasks, n_emptying;
+    struct cw_idtable *step_pids; /* struct cw_steptask */
+    size_t n_steps;               /* of all tasks */
+    int io_fd;                    /* epoll: the sessions of steps */
     int64_t next_due; /* monotonic ms, INT64_MAX none */
     int dev_null;
     struct rlimit nofile; /* of tasks; rlim_max 0: as ours */

@@ -116,23 +116,28 @@ static void fold(const Cw__TaskStart *t, uint64_t (*number)(const Cw__TaskStart 
     }
 }
 
-/* The names in the order of the node numbers, folded where that is the natural order. */
-static void node_names(const Cw__TaskStart *t, struct cw_buf *out)
+void cw_jobenv_names(char *const *names, size_t n, struct cw_buf *out)
 {
-    size_t n;
-    Cw__Grant *const *g = grants_of(t, &n);
-    cw_autostrv struct cw_strv names = {0}, folded = {0};
-    for (size_t i = 0; i < n; i++)
-        cw_strv_add(&names, g[i]->node);
-    cw_hostlist_format(names.v, n, out);
+    cw_autostrv struct cw_strv folded = {0};
+    cw_hostlist_format(names, n, out);
     bool same = cw_hostlist_parse(cw_buf_str(out), &folded, NULL) == 0 && folded.n == n;
     for (size_t i = 0; same && i < n; i++)
-        same = strcmp(folded.v[i], g[i]->node) == 0;
+        same = strcmp(folded.v[i], names[i]) == 0;
     if (same)
         return;
     cw_buf_clear(out);
     for (size_t i = 0; i < n; i++)
-        cw_buf_addf(out, "%s%s", i > 0 ? "," : "", g[i]->node);
+        cw_buf_addf(out, "%s%s", i > 0 ? "," : "", names[i]);
+}
+
+static void node_names(const Cw__TaskStart *t, struct cw_buf *out)
+{
+    size_t n;
+    Cw__Grant *const *g = grants_of(t, &n);
+    cw_autostrv struct cw_strv names = {0};
+    for (size_t i = 0; i < n; i++)
+        cw_strv_add(&names, g[i]->node);
+    cw_jobenv_names(names.v, n, out);
 }
 
 void cw_jobenv_hostfile(const Cw__TaskStart *t, struct cw_buf *out)

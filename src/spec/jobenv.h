@@ -12,4 +12,6 @@ struct cw_jobenv_node {
 };
 /* Text of the file that CRUN_HOSTFILE names: "NODE slots=TASKS", a line for each node of the job. */
 void cw_jobenv_hostfile(const Cw__TaskStart *t, struct cw_buf *out);
+/* Names in their order, folded where that is the natural order: "n[1-3]". */
+void cw_jobenv_names(char *const *names, size_t n, struct cw_buf *out);
 void cw_jobenv_build(const Cw__TaskStart *t, const struct cw_jobenv_node *n, struct cw_strv *ret);

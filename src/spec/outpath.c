@@ -34,10 +34,13 @@ static uint64_t get_attempt(const struct cw_outpath_vars *v)
 {
     return v->attempt;
 }
-static uint64_t get_zero(const struct cw_outpath_vars *v)
+static uint64_t get_rank(const struct cw_outpath_vars *v)
 {
-    (void)v;
-    return 0;
+    return v->rank;
+}
+static uint64_t get_node(const struct cw_outpath_vars *v)
+{
+    return v->node;
 }
 static const char *get_user(const struct cw_outpath_vars *v)
 {
@@ -53,8 +56,7 @@ static const char *get_host(const struct cw_outpath_vars *v)
 }
 static const char *get_step(const struct cw_outpath_vars *v)
 {
-    (void)v;
-    return "batch";
+    return v->step != NULL ? v->step : "batch";
 }
 
 static const struct letter {
@@ -64,7 +66,7 @@ static const struct letter {
 } letters[] = {
     {'j', get_id, NULL},        {'A', get_array, NULL}, {'a', get_index, NULL},
     {'b', get_index_mod, NULL}, {'J', get_id, NULL},    {'r', get_attempt, NULL},
-    {'n', get_zero, NULL},      {'t', get_zero, NULL},  {'s', NULL, get_step},
+    {'n', get_node, NULL},      {'t', get_rank, NULL},  {'s', NULL, get_step},
     {'u', NULL, get_user},      {'x', NULL, get_name},  {'N', NULL, get_host},
 };
 
@@ -136,6 +138,14 @@ static void add_text(struct cw_buf *out, const char *text)
         cw_buf_add(out, *text == '/' ? "_" : text, 1);
 }
 
+static void add_number(struct cw_buf *out, const struct letter *l, int width,
+                       const struct cw_outpath_vars *v)
+{
+    cw_buf_addf(out, "%0*" PRIu64, width > 0 ? width : 1, l->number(v));
+    if (l->c == 'J' && v->step != NULL)
+        cw_buf_addf(out, ".%s", v->step);
+}
+
 static int expand(const char *pattern, const struct cw_outpath_vars *v, struct cw_buf *out,
                   struct cw_error *err)
 {
@@ -152,7 +162,7 @@ static int expand(const char *pattern, const struct cw_outpath_vars *v, struct c
         if (l == NULL)
             cw_buf_add(out, "%", 1);
         else if (l->number != NULL)
-            cw_buf_addf(out, "%0*" PRIu64, width > 0 ? width : 1, l->number(v));
+            add_number(out, l, width, v);
         else
             add_text(out, l->text(v));
     }
