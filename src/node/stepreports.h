@@ -1,7 +1,7 @@
 #pragma once
 /* Reports of steps on their way from a shepherd to the controller: kept and told again until the
  * controller has them, then acknowledged to the shepherd. A task is let go only when none is left.
- * Test: task_table_test.c, testsuite/t2300. */
+ * Test: task_table_test.c, step_test.c. */
 #include "node/crund.h"
 #include "node/task_table.h"
 

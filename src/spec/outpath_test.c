@@ -9,8 +9,8 @@
 
 #include "base/mem.h"
 
-static const struct cw_outpath_vars plain = {7, 0, 0, 2, "al", "na/me", "n1"};
-static const struct cw_outpath_vars element = {15, 12, 23, 1, "al", "..", "n1"};
+static const struct cw_outpath_vars plain = {7, 0, 0, 2, "al", "na/me", "n1", NULL, 0, 0};
+static const struct cw_outpath_vars element = {15, 12, 23, 1, "al", "..", "n1", NULL, 0, 0};
 
 static void test_expand(void **state)
 {
