@@ -2,7 +2,7 @@
 /* STEP_* and STAT requests on the node's own socket: checks the ticket and passes the packed
  * request on to the shepherd of the task, which answers, at once or later; never looks into it.
  * Here is only who waits for which answer. A task that has ended is remembered for some time: the
- * last output of its steps may not have been read. Test: step_test.c. */
+ * last output of its steps may not have been read. Test: stepserver_test.c. */
 #include "node/crund.h"
 #include "node/shepherds.h"
 #include "node/task_table.h"

@@ -265,6 +265,8 @@ static void lose_peer(struct shepherd *s)
 {
     cw_packets_destroy(s->herd.peer);
     s->herd.peer = NULL;
+    if (s->quit)
+        cw_herd_wake(&s->herd, cw_herd_now_ms()); /* nobody will read what has ended */
 }
 
 static void on_packet(enum cw_packet_type type, const void *body, size_t n, int fd, void *arg)
@@ -273,7 +275,7 @@ static void on_packet(enum cw_packet_type type, const void *body, size_t n, int 
     if (fd >= 0)
         close(fd); /* nobody sends us one */
     if (type == CW_PACKET_QUIT)
-        s->quit = true;
+        s->quit = s->herd.leaving = true;
     else
         cw_herd_packet(&s->herd, type, body, n);
 }

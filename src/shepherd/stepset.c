@@ -315,6 +315,8 @@ static void due(struct cw_step *s, int64_t now)
 /* Nobody needs it any more: its reader has had its time, and the controller has its end. */
 static bool may_go(const struct cw_step *s, int64_t now)
 {
+    if (s->herd->leaving && s->herd->peer == NULL && s->task->forgotten)
+        return cw_step_over(s);
     return cw_step_over(s) && s->gone_at <= now && !cw_stepserve_waiting(s) &&
            (s->end_acked || s->task->forgotten);
 }

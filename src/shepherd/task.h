@@ -89,6 +89,7 @@ struct cw_herd {
     struct cw_plug_registry *plugs;
     struct cw_journal *journal;
     struct cw_packets *peer; /* NULL: the node daemon is away */
+    bool leaving; /* told to go when nothing is left */
     struct cw_runas_cache *identities;
     struct cw_list tasks;
     struct cw_strtable *by_key;
