@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@
 #include "conf/conf.h"
 #include "proto/walk.h"
 #include "shepherd/herd.h"
+#include "shepherd/stepset.h"
 
 static struct cw_herd herd;
 static struct cw_conf *conf;
@@ -88,6 +90,8 @@ static void send_key(enum cw_packet_type type, uint64_t id)
     cw_herd_packet(&herd, type, b.data, b.len);
 }
 
+static bool headless; /* the next start is an allocation */
+
 static uint64_t start(const char *command)
 {
     static const char *script = "#!/bin/sh\n";
@@ -114,6 +118,7 @@ static uint64_t start(const char *command)
     s.owner = &owner;
     s.grant = &grant;
     s.isolation = (char *)(uintptr_t) "faulty";
+    spec.has_allocation = spec.allocation = headless;
     cw_walk_pack(&s.base, &b);
     cw_herd_packet(&herd, CW_PACKET_START, b.data, b.len);
     return key.id;
@@ -239,10 +244,121 @@ static void usage_that_cannot_be_read_comes_from_wait4_and_says_so(void **state)
     send_key(CW_PACKET_FORGET, next_id - 1);
 }
 
+/* ---- steps ---------------------------------------------------------------------------------- */
+
+static struct cw_step *begin(struct cw_task *t, uint32_t ranks, const char *command, bool detached)
+{
+    Cw__StepLayout l = CW__STEP_LAYOUT__INIT;
+    Cw__StepSpec s = CW__STEP_SPEC__INIT;
+    Cw__Grant g = CW__GRANT__INIT;
+    uint32_t numbers[] = { 0, 1, 2, 3 };
+    char *argv[] = { (char *)(uintptr_t) "/bin/sh", (char *)(uintptr_t) "-c",
+                     (char *)(uintptr_t)command };
+    static uint32_t number;
+    g.node = g.cores = g.cpus = (char *)(uintptr_t) "";
+    l.grant = &g;
+    l.ranks = numbers;
+    l.n_ranks = l.ntasks = ranks;
+    s.argv = argv;
+    s.n_argv = 3;
+    s.has_detached = s.detached = detached;
+    assert_int_equal(cw_stepset_begin(&herd, t, ++number, &l, &s, NULL), 0);
+    return cw_stepset_find(t, number);
+}
+
+static void kill_task(uint64_t id)
+{
+    cw_autobuf struct cw_buf b = { 0 };
+    Cw__TaskKill m = CW__TASK_KILL__INIT;
+    Cw__TaskKey k = CW__TASK_KEY__INIT;
+    k.id = id;
+    k.attempt = 1;
+    m.key = &k;
+    m.cause = CW__CAUSE__CAUSE_CANCEL;
+    cw_walk_pack(&m.base, &b);
+    cw_herd_packet(&herd, CW_PACKET_KILL, b.data, b.len);
+}
+
+/* Nobody will read: the steps go with their task. */
+static void forget_with_steps(unsigned fds)
+{
+    herd.leaving = true;
+    send_key(CW_PACKET_FORGET, next_id - 1);
+    herd.next_due = 0;
+    cw_herd_due(&herd);
+    herd.leaving = false;
+    assert_int_equal(herd.n_steps, 0);
+    assert_int_equal(cw_idtable_count(herd.step_pids), 0);
+    nothing_is_left(fds);
+}
+
+static void every_call_of_a_plugin_may_fail_under_steps_and_nothing_is_left(void **state)
+{
+    (void)state;
+    unsigned n = 0, fds = entries("/proc/self/fd");
+    headless = true;
+    setenv("FAULTY_BOXES", "0", 1);
+    do {
+        char text[16];
+        snprintf(text, sizeof text, "%u", ++n);
+        setenv("FAULTY_AT", text, 1);
+        setenv("FAULTY_ERRNO", "5", 1);
+        setenv("FAULTY_FIRED", "0", 1);
+        uint64_t id = start("");
+        struct cw_task *t = only_task();
+        struct cw_step *s = NULL;
+        if (t->phase == CW_TASK_RUNNING)
+            s = begin(t, 3, "sleep 100", false);
+        kill_task(id);
+        assert_true(run_to_end()->empty);
+        if (s != NULL) {
+            assert_int_equal(s->n_ended, 3); /* started or not, each has its end */
+            assert_true(s->end.len > 0);
+        }
+        forget_with_steps(fds);
+    } while (strcmp(getenv("FAULTY_FIRED"), "1") == 0 && n < 50);
+    assert_true(n > 5 && n < 50);
+    headless = false;
+}
+
+static void a_step_whose_reader_is_silent_is_killed_but_not_while_none_can_come(void **state)
+{
+    (void)state;
+    int sv[2];
+    unsigned fds = entries("/proc/self/fd");
+    setenv("FAULTY_AT", "0", 1);
+    headless = true;
+    uint64_t id = start("");
+    struct cw_task *t = only_task();
+    struct cw_step *s = begin(t, 1, "sleep 100", false), *d = begin(t, 1, "sleep 100", true);
+    int64_t now = cw_herd_now_ms();
+    assert_true(s->silent_at > now + CW_STEP_SILENCE_MS - 10000);
+    assert_int_equal(d->silent_at, 0); /* detached */
+    s->silent_at = 1;
+    cw_stepset_due(&herd, t, now);
+    assert_int_equal(s->kill_cause, 0); /* no node daemon: nobody could have asked */
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv), 0);
+    herd.peer = cw_packets_create(sv[0]);
+    s->silent_at = 1;
+    cw_stepset_due(&herd, t, now);
+    assert_int_equal(s->kill_cause, CW__CAUSE__CAUSE_OWNER_GONE);
+    assert_int_equal(d->kill_cause, 0);
+    cw_packets_destroy(herd.peer);
+    herd.peer = NULL;
+    close(sv[1]);
+    kill_task(id);
+    assert_true(run_to_end()->empty);
+    assert_int_equal(s->cause, CW__CAUSE__CAUSE_OWNER_GONE);
+    forget_with_steps(fds);
+    headless = false;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_call_of_a_plugin_may_fail_and_nothing_is_left),
+        cmocka_unit_test(every_call_of_a_plugin_may_fail_under_steps_and_nothing_is_left),
+        cmocka_unit_test(a_step_whose_reader_is_silent_is_killed_but_not_while_none_can_come),
         cmocka_unit_test(einval_of_a_plugin_is_the_users_fault),
         cmocka_unit_test(a_plugin_that_is_not_there_is_the_nodes_fault),
         cmocka_unit_test(usage_that_cannot_be_read_comes_from_wait4_and_says_so),

@@ -663,7 +663,7 @@ static void an_unread_step_does_not_keep_a_shepherd_that_shall_go(void **state)
     cw_packets_destroy(cw_rig.p);
     cw_rig.p = NULL;
     int64_t t0 = cw_clock_mono_ns();
-    cw_rig_wait();
+    assert_int_equal(cw_rig_wait(), 0);
     cw_rig.pid = 0;
     assert_true((cw_clock_mono_ns() - t0) / CW_NS_PER_MS < 10000);
 }
