@@ -1,5 +1,6 @@
 /* How a task ends; see ending.h. */
 #include "shepherd/ending.h"
+#include "shepherd/earlysignal.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -252,7 +253,7 @@ static void finish(struct cw_herd *h, struct cw_task *t, bool empty)
     }
     record_end(h, t, &e);
     set_phase(h, t, empty ? CW_TASK_ENDED : CW_TASK_LEFTOVER);
-    t->limit_at = t->kill_at = t->give_up_at = 0;
+    t->limit_at = t->kill_at = t->give_up_at = t->early_at = 0;
     if (empty) {
         tear_down(h, t);
     } else {
@@ -324,7 +325,7 @@ static void check(struct cw_herd *h, struct cw_task *t, int64_t now)
 
 static void wake_earliest(struct cw_herd *h, const struct cw_task *t)
 {
-    const int64_t at[] = { t->limit_at, t->kill_at, t->check_at, t->give_up_at };
+    const int64_t at[] = { t->limit_at, t->kill_at, t->check_at, t->give_up_at, t->early_at };
     for (size_t i = 0; i < CW_ARRAY_LEN(at); i++)
         if (at[i] != 0)
             cw_herd_wake(h, at[i]);
@@ -332,6 +333,7 @@ static void wake_earliest(struct cw_herd *h, const struct cw_task *t)
 
 void cw_ending_due(struct cw_herd *h, struct cw_task *t, int64_t now)
 {
+    cw_earlysignal_due(t, now);
     if (t->limit_at != 0 && t->limit_at <= now) {
         t->limit_at = 0;
         cw_ending_kill(h, t, CW__CAUSE__CAUSE_TIME_LIMIT, t->kill_grace_ms);

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "proto/walk.h"
+#include "shepherd/earlysignal.h"
 #include "shepherd/ending.h"
 #include "shepherd/outfiles.h"
 #include "shepherd/stepcall.h"
@@ -190,6 +191,7 @@ static void fill(struct cw_task *t, const Cw__TaskStart *s, int64_t now)
     t->headless = (s->has_node && s->node > 0) || (s->spec->has_allocation && s->spec->allocation);
     if (s->has_time_left_ms && s->time_left_ms < (uint64_t)INT64_MAX / 2)
         t->limit_at = now + (int64_t)s->time_left_ms + 1;
+    cw_earlysignal_plan(t, s, now);
 }
 
 /* What its steps will need of it. The payload may be large and is not for them. */
@@ -226,7 +228,7 @@ static void start(struct cw_herd *h, struct cw_arena *a, const Cw__TaskStart *s)
     if (!t->headless)
         cw_idtable_set(h->by_pid, (uint64_t)t->pid, t);
     if (t->limit_at != 0)
-        cw_herd_wake(h, t->limit_at);
+        cw_herd_wake(h, t->early_at != 0 ? t->early_at : t->limit_at);
     tell_started(h, t, true);
     cw_steps_finish(t);
 }

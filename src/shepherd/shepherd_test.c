@@ -302,6 +302,30 @@ static void the_time_limit_holds_with_term_grace_and_kill(void **state)
     assert_non_null(strstr(cw_rig_text_of("limit.txt"), "term\n"));
 }
 
+static void an_early_signal_reaches_every_process_or_the_leader_alone(void **state)
+{
+    (void)state;
+    static const char *const want[] = {"child\nleader\n", "leader\n"};
+    for (int leader = 0; leader < 2; leader++) {
+        struct cw_rig_job j = cw_rig_job(
+            "/bin/sh", "-c",
+            "exec 2>/dev/null; (trap 'echo child; exit' USR1;"
+            "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.05; done) &"
+            "trap 'sleep 0.6; echo leader; exit 0' USR1; while :; do sleep 0.05; done",
+            NULL);
+        j.start.has_time_left_ms = 1;
+        j.start.time_left_ms = 20200;
+        j.spec.has_signal = j.spec.has_signal_before_s = j.spec.has_signal_leader = 1;
+        j.spec.signal = SIGUSR1;
+        j.spec.signal_before_s = 20;
+        j.spec.signal_leader = leader;
+        j.spec.stdout_path = (char *)(uintptr_t)(leader ? "early-b.txt" : "early-a.txt");
+        const Cw__TaskEnd *e = cw_rig_end_of(cw_rig_run(&j));
+        assert_int_equal(e->cause, CW__CAUSE__CAUSE_EXIT);
+        assert_string_equal(cw_rig_text_of(leader ? "early-b.txt" : "early-a.txt"), want[leader]);
+    }
+}
+
 static void a_cancelled_task_that_ends_by_itself_was_cancelled(void **state)
 {
     (void)state;
@@ -608,6 +632,7 @@ int main(void)
         T(a_large_payload_arrives_whole),
         T(a_second_attempt_marks_its_output),
         T(the_time_limit_holds_with_term_grace_and_kill),
+        T(an_early_signal_reaches_every_process_or_the_leader_alone),
         T(a_cancelled_task_that_ends_by_itself_was_cancelled),
         T(what_a_leader_leaves_behind_is_killed_before_the_end_is_told),
         T(a_new_link_hears_everything_until_it_forgets),

@@ -70,7 +70,9 @@ struct cw_task {
     struct cw_idset past_steps; /* begun and gone */
 
     /* Monotonic ms; 0 none. */
-    int64_t limit_at, kill_at, check_at, give_up_at;
+    int64_t limit_at, kill_at, check_at, give_up_at, early_at;
+    int early_signal; /* sent at early_at */
+    bool early_leader; /* to the leader alone */
     int64_t check_step_ms;
 
     /* Once ended. */

@@ -12,6 +12,7 @@
 #include "spec/constraint.h"
 #include "spec/fieldrule.h"
 #include "spec/outpath.h"
+#include "spec/sigspec.h"
 
 uint32_t cw_spec_ntasks(const Cw__JobSpec *s)
 {
@@ -124,6 +125,9 @@ static int check_numbers(const Cw__JobSpec *s, struct cw_error *err)
         {"least number of nodes", s->has_nodes_min, s->nodes_min, 1, CW_FIELD_MAX_NODES},
         {"most nodes", s->has_nodes_max, s->nodes_max, 1, CW_FIELD_MAX_NODES},
         {"tasks of a node", s->has_ntasks_per_node, s->ntasks_per_node, 1, CW_FIELD_MAX_TASKS},
+        {"early signal", s->has_signal, s->signal, 1, CW_SIGSPEC_MAX},
+        {"seconds from the early signal to the limit", s->has_signal_before_s, s->signal_before_s, 0,
+         CW_SIGSPEC_MAX_BEFORE_S},
         {"estimate in seconds", s->has_time_est_s, s->time_est_s, 1, UINT32_MAX},
         {"number of GPUs", t && t->has_gpus, t ? t->gpus : 0, 0, CW_FIELD_MAX_GPUS},
         {"number of cores", true, cw_spec_cores(s), 1, CW_CHECK_MAX_CORES},
@@ -241,7 +245,6 @@ static int check_undone(const Cw__JobSpec *s, struct cw_error *err)
         {"a shorter time limit", s->has_time_min_s},
         {"a rule over dependencies", s->dependency_rule != NULL},
         {"to wait for ever", s->has_keep_on_invalid_dep},
-        {"an early signal", s->has_signal || s->has_signal_before_s || s->has_signal_leader},
         {"retries", s->has_retries || s->retry_on != NULL || s->has_retry_delay_s},
         {"an allocation", s->has_allocation || s->has_alloc_lease_s},
         {"mail", s->mail_type != NULL || s->mail_user != NULL},

@@ -66,6 +66,7 @@ static const struct row accepted[] = {
     {"nice", "-5", NULL},
     {"priority", "1000", NULL},
     {"time-est", "10m", NULL},
+    {"signal", "B:USR1@60", NULL},
     {"nodes", "1-1", NULL},
     {"env", "K=V=W", NULL},
     {"export", "ALL,K='a,b'", NULL},
@@ -130,9 +131,7 @@ static const struct row refused[] = {
      "option --kill-on-invalid-dep: 'no': a job whose dependency can never be met always ends"},
     {"exclusive", "user",
      "option --exclusive: 'user': only whole nodes for one job, --exclusive without a value"},
-    {"signal", "USR1@60",
-     "option --signal: not carried out: an early signal cannot be asked for yet; TERM comes at the "
-     "time limit, KILL after --kill-grace"},
+    {"signal", "USR9@60", "option --signal: 'USR9' is no signal: USR1, SIGTERM or 10 are some"},
     {"b", "now+1hour", "option --begin: not carried out: a start time cannot be asked for yet"},
     {"tim", "1", "unknown option --tim (--time?)"},
     {"frobnicate", "1", "unknown option --frobnicate"},

@@ -12,6 +12,7 @@
 #include "spec/optiontable.h"
 #include "spec/outpath.h"
 #include "spec/selector.h"
+#include "spec/sigspec.h"
 
 #define UNUSED(x) (void)(x)
 
@@ -143,6 +144,21 @@ int cw_opt_time(struct cw_request *r, const struct cw_option *o, const char *val
         return rc;
     r->spec->has_time_limit_s = 1;
     r->spec->time_limit_s = s;
+    return 0;
+}
+
+int cw_opt_signal(struct cw_request *r, const struct cw_option *o, const char *value,
+                  struct cw_error *err)
+{
+    UNUSED(o);
+    struct cw_sigspec s;
+    int rc = cw_sigspec_parse(value, &s, err);
+    if (rc < 0)
+        return rc;
+    r->spec->has_signal = r->spec->has_signal_before_s = r->spec->has_signal_leader = 1;
+    r->spec->signal = s.signal;
+    r->spec->signal_before_s = s.before_s;
+    r->spec->signal_leader = s.leader;
     return 0;
 }
 
