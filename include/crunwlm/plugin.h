@@ -108,6 +108,9 @@ struct cw_box_usage {
     uint64_t cpu_user_ns, cpu_sys_ns, mem_peak_bytes;
     uint32_t oom_kills;
     const char *source; /* "cgroup1", "cgroup2", "" when this plugin measures nothing */
+    uint64_t mem_now_bytes;  /* with page cache; 0 not known */
+    uint64_t mem_anon_bytes; /* anonymous and shared memory now; 0 not known */
+    uint64_t throttled_ns;
 };
 struct cw_isolation_ops {
     /* 0: usable on this machine now; -ENOTSUP with the reason. */

@@ -138,15 +138,24 @@ static void fill_usage(const struct cw_task *t, Cw__Usage *u, struct cw_box_usag
                                    (uint64_t)ru->ru_stime.tv_usec * 1000u;
     u->has_mem_peak_bytes = measured;
     u->mem_peak_bytes = box->mem_peak_bytes;
+    u->has_throttled_ns = box->throttled_ns > 0;
+    u->throttled_ns = box->throttled_ns;
     u->has_maxrss_bytes = t->reaped;
     u->maxrss_bytes = (uint64_t)ru->ru_maxrss * 1024u;
     u->source = (char *)(uintptr_t)(measured ? box->source : "wait4");
 }
 
-int cw_ending_usage(const struct cw_task *t, Cw__Usage *ret)
+/* The peak of anonymous memory is told only here, where it says what those who look have seen: the
+ * kernel keeps none, and what was sampled now and then would be too low in the final record. */
+int cw_ending_usage(struct cw_task *t, Cw__Usage *ret, uint64_t *ret_mem_bytes)
 {
     struct cw_box_usage box;
     fill_usage(t, ret, &box);
+    if (box.mem_anon_bytes > t->anon_peak_bytes)
+        t->anon_peak_bytes = box.mem_anon_bytes;
+    ret->has_mem_anon_peak_bytes = t->anon_peak_bytes > 0;
+    ret->mem_anon_peak_bytes = t->anon_peak_bytes;
+    *ret_mem_bytes = box.mem_now_bytes;
     return t->box == NULL ? 0 : ops(t)->signal(cw_plug_ctx(t->isolation), t->box, 0);
 }
 

@@ -14,8 +14,9 @@ void cw_ending_leader(struct cw_herd *h, struct cw_task *t, int wait_status,
 /* Somebody died or time has passed: act on what is due. Adds the next due time to the herd. */
 void cw_ending_due(struct cw_herd *h, struct cw_task *t, int64_t now_ms);
 void cw_ending_recheck(struct cw_herd *h, struct cw_task *t, int64_t now_ms);
-/* As far as it is known now; returns how many processes are in the box, or a negative errno. */
-int cw_ending_usage(const struct cw_task *t, Cw__Usage *ret);
+/* As far as it is known now, memory at this moment apart (0: not known); returns how many processes
+ * are in the box, or a negative errno. */
+int cw_ending_usage(struct cw_task *t, Cw__Usage *ret, uint64_t *ret_mem_bytes);
 /* Its end comes when the last process of its box is gone. */
 bool cw_ending_awaits_empty(const struct cw_task *t);
 /* Could not start. */

@@ -284,7 +284,8 @@ static void on_stat(struct cw_herd *h, struct cw_task *t, uint64_t token)
 {
     Cw__StatReply m = CW__STAT_REPLY__INIT;
     Cw__Usage usage = CW__USAGE__INIT;
-    int n = cw_ending_usage(t, &usage);
+    int n = cw_ending_usage(t, &usage, &m.mem_bytes);
+    m.has_mem_bytes = m.mem_bytes > 0;
     m.usage = &usage;
     m.has_processes = n >= 0;
     m.processes = n >= 0 ? (uint32_t)n : 0;

@@ -57,6 +57,7 @@ struct cw_task {
     size_t n_volumes;
     char *stdout_path, *stderr_path; /* as opened */
     uint64_t mem_bytes;
+    uint64_t anon_peak_bytes; /* largest seen when somebody asked */
     pid_t pid;
     bool headless; /* no leader: a place for steps until it is killed */
     bool reaped, cpus_bound;

@@ -314,7 +314,11 @@ static void usage_of_version_2_is_read_in_nanoseconds_and_bytes(void **state)
     put(f->dir, "top/boxes/12.1/cpu.stat", "usage_usec 30\nuser_usec 20\nsystem_usec 10\n");
     put(f->dir, "top/boxes/12.1/memory.peak", "4096\n");
     put(f->dir, "top/boxes/12.1/memory.events", "low 0\noom 2\noom_kill 1\n");
+    put(f->dir, "top/boxes/12.1/memory.current", "3000\n");
+    put(f->dir, "top/boxes/12.1/memory.stat", "anon 1000\nfile 1500\nshmem 500\n");
     assert_int_equal(OPS->usage(f->ctx, box, &u), 0);
+    assert_int_equal(u.mem_now_bytes, 3000);
+    assert_int_equal(u.mem_anon_bytes, 1500);
     assert_int_equal(u.cpu_user_ns, 20000);
     assert_int_equal(u.cpu_sys_ns, 10000);
     assert_int_equal(u.mem_peak_bytes, 4096);

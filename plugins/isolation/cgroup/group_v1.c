@@ -105,15 +105,22 @@ static int v1_usage(const struct groupbox *b, struct cw_box_usage *ret)
 {
     char path[GROUP_KEY_MAX + 64];
     int h = groupbox_hier(b, GROUP_MEMORY);
-    uint64_t kills = 0;
+    uint64_t kills = 0, anon = 0, shmem = 0;
 
     read_into(b, GROUP_CPUACCT, "cpuacct.usage_user", &ret->cpu_user_ns);
     read_into(b, GROUP_CPUACCT, "cpuacct.usage_sys", &ret->cpu_sys_ns);
     read_into(b, GROUP_MEMORY, "memory.max_usage_in_bytes", &ret->mem_peak_bytes);
+    read_into(b, GROUP_MEMORY, "memory.usage_in_bytes", &ret->mem_now_bytes);
     snprintf(path, sizeof(path), "%s/memory.oom_control", b->key);
     if (h >= 0)
         groupfile_read_field(b->site->hier[h].dir, path, "oom_kill", &kills);
     ret->oom_kills = (uint32_t)kills;
+    snprintf(path, sizeof(path), "%s/memory.stat", b->key);
+    if (h >= 0) {
+        groupfile_read_field(b->site->hier[h].dir, path, "total_rss", &anon);
+        groupfile_read_field(b->site->hier[h].dir, path, "total_shmem", &shmem);
+    }
+    ret->mem_anon_bytes = anon + shmem;
     return 0;
 }
 

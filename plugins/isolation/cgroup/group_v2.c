@@ -83,6 +83,24 @@ static int v2_kill(const struct groupsite *s, const char *key)
     return r < 0 ? r : n;
 }
 
+/* What it holds at the moment, and how long it had to wait for its quota. */
+static void v2_now(const struct groupbox *b, struct cw_box_usage *ret)
+{
+    int dir = b->site->hier[0].dir;
+    char path[GROUP_KEY_MAX + 32];
+    uint64_t anon = 0, shmem = 0, waited_us = 0;
+
+    snprintf(path, sizeof(path), "%s/memory.current", b->key);
+    groupfile_read_u64(dir, path, &ret->mem_now_bytes);
+    snprintf(path, sizeof(path), "%s/memory.stat", b->key);
+    groupfile_read_field(dir, path, "anon", &anon);
+    groupfile_read_field(dir, path, "shmem", &shmem);
+    ret->mem_anon_bytes = anon + shmem;
+    snprintf(path, sizeof(path), "%s/cpu.stat", b->key);
+    groupfile_read_field(dir, path, "throttled_usec", &waited_us);
+    ret->throttled_ns = waited_us * 1000;
+}
+
 static int v2_usage(const struct groupbox *b, struct cw_box_usage *ret)
 {
     int dir = b->site->hier[0].dir;
@@ -99,6 +117,7 @@ static int v2_usage(const struct groupbox *b, struct cw_box_usage *ret)
     snprintf(path, sizeof(path), "%s/memory.events", b->key);
     groupfile_read_field(dir, path, "oom_kill", &kills);
     ret->oom_kills = (uint32_t)kills;
+    v2_now(b, ret);
     return 0;
 }
 
