@@ -1,8 +1,8 @@
 # Steps on the node: a command in a running job outlives the node daemon, ends with its job, and leaves no process behind.
 . "${CRUN_SRCDIR:?}/testsuite/lib.sh"
 command -v crun-exec >/dev/null || skip_all "crun-exec is not part of this build"
-plan 12
-instance_start
+plan 15
+instance_start 'plugin "gpu/fake" { options { count = 2 } }'
 cd "$T" || exit 1
 
 job() { # ARG ...: the id of a job that runs
@@ -13,7 +13,7 @@ job() { # ARG ...: the id of a job that runs
 said() { grep -q "$1" out; }
 
 # ---- X1: the node daemon is killed while a step runs ---------------------------------------------
-id=$(job -- sleep 1937)
+id=$(job -n 2 -- sleep 1937)
 mkfifo gate
 timeout 60 crun-exec "$id" sh -c 'echo before; read x <gate; echo after; seq 200000 | tail -n 1; exit 3' >out 2>err </dev/null &
 client=$!
@@ -32,6 +32,15 @@ is "the controller has its end" "$(wait_for 20 sh -c "crun-acct -j $id --json | 
 # ---- E21: argv -------------------------------------------------------------------------------------
 out=$(crun-exec "$id" sh -c 'for a; do printf "%s|" "$a"; done' x 'a b' '' -n '*' '$HOME' "q\"'" </dev/null)
 is "argv arrives byte for byte" "$out" "a b||-n|*|\$HOME|q\"'|"
+
+# ---- E17: what the user sets does not open a GPU --------------------------------------------------
+is "a step of a job without a GPU is denied all" \
+    "$(crun-exec --env=CUDA_VISIBLE_DEVICES=0,1 "$id" sh -c 'echo $CUDA_VISIBLE_DEVICES $CRUN_GPUS' </dev/null)" "-1 0"
+
+# ---- X7: a rank that ends, another that sleeps on --------------------------------------------------
+out=$(CRUN_JOB_ID=$id timeout 60 crun-run --kill-on-bad-exit sh -c 'test $CRUN_PROCID = 0 && exit 9; exec sleep 1938' </dev/null 2>&1)
+ok "a bad exit ends the others where that is asked for" [ "$?" != 0 ]
+is "and leaves none" "$(pgrep -f '^sleep 1938$' | wc -l)" 0
 
 # ---- usage ------------------------------------------------------------------------------------------
 timeout 60 crun-exec "$id" sleep 1937 </dev/null >/dev/null 2>&1 &
