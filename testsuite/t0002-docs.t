@@ -44,7 +44,7 @@ ok "every command and daemon has a man page" pages
 
 options() { # each long option that --help shows is in the man page
     bad=0
-    for c in submit queue why cancel wait logs acct info node ctl events diag prio stat start stop; do
+    for c in submit queue why cancel wait logs acct info node ctl events diag prio stat run exec alloc attach start stop; do
         for o in $("$CRUN_STAGE/bin/crun-$c" --help | grep -o -- '--[a-z][a-z0-9-]*' | sort -u); do
             grep -Eq -- "Fl ${o#-}( |\$)" "doc/man/crun-$c.1" || { echo "crun-$c.1 lacks $o"; bad=1; }
         done

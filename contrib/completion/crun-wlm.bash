@@ -7,7 +7,10 @@ declare -gA _crun_options
 _crun_options_of() {
     local command=$1
     if [ -z "${_crun_options[$command]-}" ]; then
-        _crun_options[$command]=$("$command" --help 2>/dev/null |
+        _crun_options[$command]=$({
+            "$command" --help
+            case ${command##*/} in crun-run | crun-alloc) crun-submit --help ;; esac
+        } 2>/dev/null |
             sed -n 's/^ *-/-/p' | sed 's/  .*//' | grep -oE -- '--[a-z][a-z0-9-]*=?' | tr '\n' ' ')
     fi
     printf '%s' "${_crun_options[$command]}"
@@ -39,7 +42,7 @@ _crun_values() {
 # Words that are no options.
 _crun_operands() { # COMMAND FIRST_OPERAND
     case $1 in
-    crun-why | crun-wait | crun-logs | crun-cancel | crun-queue | crun-acct | crun-events | crun-stat | crun-prio) _crun_jobs ;;
+    crun-why | crun-wait | crun-logs | crun-cancel | crun-queue | crun-acct | crun-events | crun-stat | crun-prio | crun-exec | crun-attach) _crun_jobs ;;
     crun-info) _crun_nodes ;;
     crun-node) if [ -z "$2" ]; then echo list show drain resume; else _crun_nodes; fi ;;
     crun-ctl)
@@ -90,4 +93,4 @@ _crun_complete() {
 }
 
 complete -F _crun_complete crun-submit crun-queue crun-why crun-cancel crun-wait crun-logs crun-acct \
-    crun-info crun-node crun-ctl crun-events crun-diag crun-prio crun-stat crun-start crun-stop
+    crun-info crun-node crun-ctl crun-events crun-diag crun-prio crun-stat crun-run crun-exec crun-alloc crun-attach crun-start crun-stop

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/mem.h"
+
 static const struct cw_arg common[] = {
     {"conf", 0, "FILE",
      "configuration file of the instance (default: $CRUN_CONF, ~/.crun-wlm, /etc)"},
@@ -149,4 +151,41 @@ void cw_args_help(const struct cw_arg *table, struct cw_buf *out)
 {
     help_rows(table, NULL, out);
     help_rows(common, table, out);
+}
+
+/* How many words the option takes. */
+static int option_words(const struct cw_arg *table, const char *word)
+{
+    if (word[1] == '-') {
+        const struct cw_arg *o = find(table, word + 2, strlen(word + 2), 0);
+        if (o == NULL)
+            o = find(common, word + 2, strlen(word + 2), 0);
+        return o != NULL && o->argument != NULL ? 2 : 1;
+    }
+    for (const char *l = word + 1; *l != '\0'; l++) {
+        const struct cw_arg *o = find(table, NULL, 0, *l);
+        if (o != NULL && o->argument != NULL)
+            return l[1] == '\0' ? 2 : 1;
+    }
+    return 1;
+}
+
+char *const *cw_args_end_at_operand(const struct cw_arg *table, int *argc, char *const *argv,
+                                    struct cw_arena *a)
+{
+    char **v = cw_arena_alloc(a, (size_t)(*argc + 2) * sizeof(char *));
+    int i = 1, n = 0;
+    while (i < *argc && argv[i][0] == '-' && argv[i][1] != '\0' && strcmp(argv[i], "--") != 0)
+        i += option_words(table, argv[i]);
+    if (i >= *argc || strcmp(argv[i], "--") == 0)
+        return argv;
+    for (int k = 0; k < *argc; k++) {
+        if (k == i + 1 && strcmp(argv[k], "--") == 0)
+            continue;
+        v[n++] = argv[k];
+        if (k == i)
+            v[n++] = (char *)"--";
+    }
+    *argc = n;
+    return v;
 }

@@ -29,5 +29,10 @@ typedef int (*cw_args_fn)(const struct cw_arg *opt, const char *value, void *arg
 int cw_args_parse(const struct cw_arg *table, int argc, char *const *argv, cw_args_fn on_option,
                   void *arg, struct cw_args_common *ret_common, struct cw_strv *ret_operands,
                   struct cw_error *err);
+/* The same words with "--" behind the first operand, so that what follows it is not read as options
+ * (a "--" there is left out). In the arena. */
+struct cw_arena;
+char *const *cw_args_end_at_operand(const struct cw_arg *table, int *argc, char *const *argv,
+                                    struct cw_arena *a);
 /* The option part of --help, common options included. */
 void cw_args_help(const struct cw_arg *table, struct cw_buf *out);

@@ -26,6 +26,10 @@ static const struct {
     int (*run)(struct cw_cli *c, int argc, char *const *argv);
 } commands[] = {
     {"crun-submit", "[FILE [ARG ...] | -- COMMAND [ARG ...]]", "submit a batch job", cw_cmd_submit},
+    {"crun-run", "[--] COMMAND [ARG ...]", "run tasks now, as a step of this job or of a new one", cw_cmd_run},
+    {"crun-exec", "ID [--] COMMAND [ARG ...]", "run a command inside a running job", cw_cmd_exec},
+    {"crun-alloc", "[COMMAND [ARG ...]]", "get resources and use them from a shell here", cw_cmd_alloc},
+    {"crun-attach", "ID[.STEP]", "join the input and output of a step that runs", cw_cmd_attach},
     {"crun-queue", "[ID ...]", "list jobs", cw_cmd_queue},
     {"crun-why", "ID ...", "explain why a job waits or how it ended", cw_cmd_why},
     {"crun-cancel", "[ID ...]", "cancel jobs or send them a signal", cw_cmd_cancel},

@@ -62,4 +62,8 @@ int cw_cmd_events(struct cw_cli *c, int argc, char *const *argv);
 int cw_cmd_stat(struct cw_cli *c, int argc, char *const *argv);
 int cw_cmd_diag(struct cw_cli *c, int argc, char *const *argv);
 int cw_cmd_prio(struct cw_cli *c, int argc, char *const *argv);
+int cw_cmd_run(struct cw_cli *c, int argc, char *const *argv);
+int cw_cmd_exec(struct cw_cli *c, int argc, char *const *argv);
+int cw_cmd_alloc(struct cw_cli *c, int argc, char *const *argv);
+int cw_cmd_attach(struct cw_cli *c, int argc, char *const *argv);
 int cw_cmd_ctl(struct cw_cli *c, int argc, char *const *argv);

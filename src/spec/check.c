@@ -246,7 +246,6 @@ static int check_undone(const Cw__JobSpec *s, struct cw_error *err)
         {"a rule over dependencies", s->dependency_rule != NULL},
         {"to wait for ever", s->has_keep_on_invalid_dep},
         {"retries", s->has_retries || s->retry_on != NULL || s->has_retry_delay_s},
-        {"an allocation", s->has_allocation || s->has_alloc_lease_s},
         {"mail", s->mail_type != NULL || s->mail_user != NULL},
     };
     for (size_t i = 0; i < CW_ARRAY_LEN(rows); i++)
