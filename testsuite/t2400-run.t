@@ -1,7 +1,7 @@
 # crun-run, crun-exec, crun-alloc, crun-attach on one node: exit codes, output, input, signals, terminals,
 # steps of a job, what they keep from each other, and commands that die.
 . "${CRUN_SRCDIR:?}/testsuite/lib.sh"
-plan 52
+plan 51
 SYNTHETIC="core:8 pu:1"
 instance_start 'partition "main" {' '  nodes = "ALL"' '  default_time = 10m' '}'
 cd "$T" || exit 1
