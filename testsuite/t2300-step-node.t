@@ -15,17 +15,17 @@ said() { grep -q "$1" out; }
 # ---- X1: the node daemon is killed while a step runs ---------------------------------------------
 id=$(job -n 2 -- sleep 1937)
 mkfifo gate
-timeout 60 crun-exec "$id" sh -c 'echo before; read x <gate; echo after; seq 200000 | tail -n 1; exit 3' >out 2>err </dev/null &
+timeout 60 crun-exec "$id" sh -c 'echo before $$; read x <gate; echo after $$; seq 200000 | tail -n 1; exit 3' >out 2>err </dev/null &
 client=$!
 ok "a step says its first word" wait_for 20 said before
-pid=$(pgrep -f 'echo before; read x <gate' | head -n 1)
+pid=$(awk '{ print $2 }' out)
 daemon_kill9 crund n1
 ok "without a node daemon it goes on" kill -0 "$pid"
 instance_restart crund n1 >/dev/null
 echo go >gate
 wait "$client"
 is "its command goes on reading and has its exit code" "$?" 3
-is "each byte once" "$(tr '\n' ' ' <out)" "before after 200000 "
+is "each byte once, the process the same" "$(tr '\n' ' ' <out)" "before $pid after $pid 200000 "
 is "the job has lost nothing" "$(job_field "$id" .state)" running
 is "the controller has its end" "$(wait_for 20 sh -c "crun-acct -j $id --json | grep -q '\"exit_code\": *3'" && echo yes)" yes
 
