@@ -3,7 +3,6 @@
 . "${CRUN_SRCDIR:?}/testsuite/lib.sh"
 need_netns
 # The client's own refusal, while it takes no other number: nothing is started for it.
-if crun-submit -N 2 -- true 2>&1 | grep -q 'only 1 is allowed'; then skip_all "crun-submit does not take several nodes yet"; fi
 points="turn.before-commit turn.after-commit store.after-commit effect.before-send-start effect.after-send-start
 nodelink.before-ack"
 plan $(($(echo $points | wc -w) * 6))

@@ -10,17 +10,21 @@ static const struct cw_arg args[] = {{NULL, 0, NULL, NULL}};
 
 static const struct {
     const char *name, *help;
-    bool needs_args;
+    bool needs_args, takes_jobs;
 } verbs[] = {
-    {"ping", "is the controller there", false},
-    {"show", "job ID ...: everything known of a job, as JSON", true},
-    {"hold", "ID ...: keep waiting jobs from starting", true},
-    {"release", "ID ...: undo hold", true},
-    {"diag", "counts, times and queues of the controller", false},
-    {"selfcheck", "recompute the ledger from the rows and compare", false},
-    {"backup", "DIR: a consistent copy of the state into an empty directory", true},
-    {"show-config", "every setting with its origin", false},
-    {"shutdown", "stop the controller; running jobs go on", false},
+    {"ping", "is the controller there", false, false},
+    {"show", "job ID ...: everything known of a job, as JSON", true, false},
+    {"hold", "ID ...: keep waiting jobs from starting", true, true},
+    {"release", "ID ...: undo hold", true, true},
+    {"requeue", "ID ...: end what runs and start it again", true, true},
+    {"requeuehold", "ID ...: the same, and hold it", true, true},
+    {"pause", "nothing starts any more; what runs goes on", false, false},
+    {"unpause", "undo pause", false, false},
+    {"diag", "counts, times and queues of the controller", false, false},
+    {"selfcheck", "recompute the ledger from the rows and compare", false, false},
+    {"backup", "DIR: a consistent copy of the state into an empty directory", true, false},
+    {"show-config", "every setting with its origin", false, false},
+    {"shutdown", "stop the controller; running jobs go on", false, false},
 };
 
 static int no_option(const struct cw_arg *opt, const char *value, void *arg, struct cw_error *err)
@@ -156,10 +160,10 @@ int cw_cmd_ctl(struct cw_cli *c, int argc, char *const *argv)
         return unknown_verb(c, verb);
     if (verbs[i].needs_args && c->operand.n < 2)
         return cw_cli_usage(c, "%s needs an argument: %s", verb, verbs[i].help);
-    if ((strcmp(verb, "hold") == 0 || strcmp(verb, "release") == 0) && (rc = check_ids(c)) >= 0)
+    if (verbs[i].takes_jobs && (rc = check_ids(c)) >= 0)
         return rc;
     bool is_show = strcmp(verb, "show") == 0;
-    bool of_jobs = is_show || strcmp(verb, "hold") == 0 || strcmp(verb, "release") == 0;
+    bool of_jobs = is_show || verbs[i].takes_jobs;
     if (is_show && (c->operand.n < 3 || strcmp(c->operand.v[1], "job") != 0))
         return cw_cli_usage(c, "allowed: show job ID ...");
     if ((rc = cw_cli_connect(c)) >= 0 ||

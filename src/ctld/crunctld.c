@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "ctld/background.h"
 #include "ctld/core.h"
+#include "ctld/ctl_jobs.h"
 #include "ctld/ctld.h"
 #include "ctld/cycle.h"
 #include "ctld/deadline.h"
@@ -173,6 +174,8 @@ static int come_up(struct cw_ctld *c, struct cw_error *err)
         return rc;
     cw_core_create(c);
     rc = cw_recover(c, err);
+    if (rc == 0)
+        rc = cw_ctl_pause_load(c, err);
     if (rc == 0)
         rc = cw_listeners_open(c, err);
     if (rc < 0)

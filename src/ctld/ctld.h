@@ -49,6 +49,7 @@ struct cw_ctld {
 
     struct cw_loop_timer *stop_timer;
     unsigned busy;          /* works and posted steps under way that will come back */
+    bool paused;            /* crun-ctl pause: nothing starts */
     bool stopping;          /* no new requests; leave once everything is stored */
     uint64_t n_quarantined; /* rows that recovery could not read */
 };

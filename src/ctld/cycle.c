@@ -39,6 +39,13 @@ static void on_grant(struct cw_job *j, uint64_t ordinal, const struct cw_partgra
     cw_model_grant(y->c->model, j, ordinal, parts, n_parts, y->now_ns);
 }
 
+/* Whoever waits sees why. */
+static void tell_paused(struct cw_ctld *c)
+{
+    cw_list_each(pos, cw_model_queue(c->model))
+        cw_list_entry(pos, struct cw_job, in_queue)->reason = CW_REASON_PAUSED;
+}
+
 bool cw_cycle_is_due(const struct cw_cycle *y)
 {
     return y->wanted && !y->c->stopping && !cw_turn_flying(y->c->turn);
@@ -49,6 +56,10 @@ void cw_cycle_end_of_turn(struct cw_cycle *y)
     if (!cw_cycle_is_due(y))
         return;
     y->wanted = false;
+    if (y->c->paused) {
+        tell_paused(y->c);
+        return;
+    }
     struct cw_pass_stats st = {0};
     y->now_ns = cw_clock_real_ns();
     int64_t began = cw_clock_mono_ns();

@@ -124,6 +124,7 @@ static void diag_store(struct cw_ctld *c, json_t *o)
     set(o, "jobs_expired", cw_retention_expired(c->retention));
     set(o, "quarantined_at_start", c->n_quarantined);
     set(o, "uptime_s", (uint64_t)((cw_clock_real_ns() - c->start_ns) / CW_NS_PER_S));
+    set(o, "paused", c->paused ? 1 : 0);
     set(o, "pid", (uint64_t)getpid());
 }
 

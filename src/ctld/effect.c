@@ -211,7 +211,11 @@ void cw_effects_on(const struct cw_effect *e, void *arg)
 {
     struct cw_effects *fx = arg;
     switch (e->kind) {
-    case CW_EFFECT_PUT_JOB: cw_idtable_set(fx->changed, e->job->id, e->job); break;
+    case CW_EFFECT_PUT_JOB:
+        cw_idtable_set(fx->changed, e->job->id, e->job);
+        if (e->job->timer_pos != UINT32_MAX)
+            cw_deadline_touch(fx->c->deadline, e->job->timer_ns);
+        break;
     case CW_EFFECT_PUT_ATTEMPT:
         attempt_changed(fx, e->attempt);
         cw_deadline_touch(fx->c->deadline, e->attempt->deadline_ns);

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "ctld/answer.h"
 #include "ctld/core.h"
+#include "ctld/ctl_jobs.h"
 #include "ctld/diagnosis.h"
 #include "ctld/effect.h"
 #include "ctld/jobview.h"
@@ -49,7 +50,12 @@ static int hold_one(struct ctl *x, const char *text, bool hold, struct cw_error 
         struct cw_job *j = cw_model_job(x->c->model, id);
         bool single = sel.first == sel.last;
         if (j != NULL && j->id == id && cw_users_may(x->c, who, j->uid)) {
-            cw_model_hold(x->c->model, j, hold, who->uid, cw_clock_real_ns());
+            bool admin = cw_users_is_admin(x->c, who) && j->uid != who->uid;
+            if (!hold && j->held_by_admin && !cw_users_is_admin(x->c, who))
+                rc = cw_fail(err, -EACCES, "job %llu is held by an administrator",
+                             (unsigned long long)id);
+            else
+                cw_model_hold(x->c->model, j, hold, who->uid, admin, cw_clock_real_ns());
         } else if (single && j != NULL && j->id != id && cw_users_may(x->c, who, j->uid)) {
             rc = cw_fail(err, -EINVAL, "job %llu is an element: hold its array %llu",
                          (unsigned long long)id, (unsigned long long)j->id);
@@ -200,6 +206,37 @@ static void verb_backup(struct ctl *x)
     cw_loop_work(x->c->loop, backup_work, backup_done, b);
 }
 
+/* ---- requeue, pause -------------------------------------------------------------------------- */
+
+static void requeue(struct ctl *x, bool hold)
+{
+    struct cw_error err = {0};
+    struct cw_requeue how = {cw_rpc_call_identity(x->call), x->arena, hold};
+    if (cw_answer_if_failing(x->c, x->call))
+        return;
+    int rc = x->m->n_args == 0 ? cw_fail(&err, -EINVAL, "%s: no job was named", x->m->verb) : 0;
+    for (size_t i = 0; rc == 0 && i < x->m->n_args; i++)
+        rc = cw_ctl_requeue(x->c, x->m->args[i], &how, &err);
+    if (rc < 0)
+        cw_answer_failure(x->c, x->call, &err);
+    else
+        done(x, "");
+}
+
+static void verb_requeue(struct ctl *x) { requeue(x, false); }
+static void verb_requeuehold(struct ctl *x) { requeue(x, true); }
+
+static void pause_or_go_on(struct ctl *x, bool pause)
+{
+    if (cw_answer_if_failing(x->c, x->call))
+        return;
+    cw_ctl_pause(x->c, pause);
+    done(x, pause ? "nothing starts any more; what runs goes on" : "scheduling goes on");
+}
+
+static void verb_pause(struct ctl *x) { pause_or_go_on(x, true); }
+static void verb_unpause(struct ctl *x) { pause_or_go_on(x, false); }
+
 static const struct {
     const char *verb;
     bool admin;
@@ -209,6 +246,8 @@ static const struct {
     {"release", false, verb_release},    {"diag", false, verb_diag},
     {"selfcheck", true, verb_selfcheck}, {"show-config", true, verb_show_config},
     {"shutdown", true, verb_shutdown},   {"backup", true, verb_backup},
+    {"requeue", false, verb_requeue},    {"requeuehold", false, verb_requeuehold},
+    {"pause", true, verb_pause},         {"unpause", true, verb_unpause},
 };
 
 void cw_req_ctl(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCMessage *msg)

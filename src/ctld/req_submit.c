@@ -180,8 +180,7 @@ static int dependency_of_ended(const Cw__Dependency *d, Cw__State state, struct 
 {
     bool ok = state == CW__STATE__COMPLETED;
     unsigned long long id = d->job_id;
-    if ((d->kind == CW__DEPENDENCY_KIND__AFTEROK || d->kind == CW__DEPENDENCY_KIND__AFTERCORR) &&
-        !ok)
+    if (d->kind == CW__DEPENDENCY_KIND__AFTEROK && !ok)
         return cw_fail(err, -EINVAL,
                        "dependency afterok:%llu can never be satisfied: job %llu ended %s", id, id,
                        cw_state_name(state));
@@ -190,6 +189,20 @@ static int dependency_of_ended(const Cw__Dependency *d, Cw__State state, struct 
                        "dependency afternotok:%llu can never be satisfied: job %llu ended %s", id,
                        id, cw_state_name(state));
     return 0;
+}
+
+/* after:ID+MIN of something that ended sooner than that. */
+static void delay_after_ended(struct submit *x, Cw__JobSpec *spec, const Cw__Dependency *d)
+{
+    Cw__AttemptRecord *a;
+    if (d->kind != CW__DEPENDENCY_KIND__AFTER || d->delay_s == 0 ||
+        cw_jobview_attempt(x->c, d->job_id, 0, x->arena, &a, NULL) < 0 || !a->has_start_ns)
+        return;
+    int64_t t = a->start_ns + (int64_t)d->delay_s * CW_NS_PER_S;
+    if (!spec->has_begin_ns || spec->begin_ns < t) {
+        spec->has_begin_ns = true;
+        spec->begin_ns = t;
+    }
 }
 
 /* "12_3": from here on it is a dependency on that element's own id. */
@@ -208,7 +221,8 @@ static int name_element(Cw__Dependency *d, const struct cw_jobsrc *s, bool *is_e
     return 0;
 }
 
-static int resolve_dependency(struct submit *x, Cw__Dependency *d, struct cw_error *err)
+static int resolve_dependency(struct submit *x, Cw__JobSpec *spec, Cw__Dependency *d,
+                              struct cw_error *err)
 {
     struct cw_jobsrc s;
     bool is_element, known = true;
@@ -235,9 +249,11 @@ static int resolve_dependency(struct submit *x, Cw__Dependency *d, struct cw_err
     cw_jobsrc_fini(&s);
     if (!cw_state_terminal(state))
         return 0;
+    delay_after_ended(x, spec, d);
     rc = dependency_of_ended(d, state, err);
     d->satisfied = rc == 0;
-    return rc;
+    d->has_never = d->never = rc < 0;
+    return spec->dependency_rule != NULL || spec->keep_on_invalid_dep ? 0 : rc;
 }
 
 /* ---- one item ------------------------------------------------------------------------------- */
@@ -251,7 +267,7 @@ static int check_rank(const struct submit *x, const Cw__JobSpec *s, struct cw_er
                                                  : "nice: only administrators may go below 0");
 }
 
-static int check_item(struct submit *x, const Cw__JobSpec *s, struct cw_error *err)
+static int check_item(struct submit *x, Cw__JobSpec *s, struct cw_error *err)
 {
     struct cw_ctld *c = x->c;
     int rc = check_user(x, err);
@@ -274,7 +290,7 @@ static int check_item(struct submit *x, const Cw__JobSpec *s, struct cw_error *e
     if (rc == 0)
         rc = check_volumes(c, s, err);
     for (size_t i = 0; rc == 0 && i < s->n_dependencies; i++)
-        rc = resolve_dependency(x, s->dependencies[i], err);
+        rc = resolve_dependency(x, s, s->dependencies[i], err);
     return rc;
 }
 

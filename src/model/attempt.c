@@ -66,16 +66,17 @@ struct cw_attempt *cw_model_attempt_numbered(struct cw_model *m, uint64_t elemen
     return NULL;
 }
 
-static uint32_t take_attempt_number(struct cw_job *j, uint64_t ordinal)
+/* What the element has used up; its number of the next attempt moves on. */
+static struct cw_tries take_attempt_number(struct cw_job *j, uint64_t ordinal)
 {
     if (!j->is_array)
-        return j->next_attempt++;
-    uint32_t number = cw_jobarray_next_attempt(j->array, ordinal);
+        return (struct cw_tries){j->next_attempt++, j->node_faults, j->retries_used};
+    struct cw_tries t = cw_jobarray_tries(j->array, ordinal);
     bool was_pending = cw_jobarray_took(j->array, ordinal);
     assert(was_pending);
     (void)was_pending;
     j->array->n_live++;
-    return number;
+    return t;
 }
 
 static Cw__AttemptRecord *make_record(struct cw_job *j, uint64_t ordinal,
@@ -85,7 +86,10 @@ static Cw__AttemptRecord *make_record(struct cw_job *j, uint64_t ordinal,
     Cw__AttemptRecord *rec = cw_xmalloc(sizeof(*rec));
     cw__attempt_record__init(rec);
     rec->id = cw_job_element_id(j, ordinal);
-    rec->attempt = take_attempt_number(j, ordinal);
+    struct cw_tries tries = take_attempt_number(j, ordinal);
+    rec->attempt = tries.next;
+    rec->has_node_faults = (rec->node_faults = tries.node_faults) != 0;
+    rec->has_retries_used = (rec->retries_used = tries.retries_used) != 0;
     rec->job_id = j->id;
     rec->state = CW__STATE__STARTING;
     rec->grant = copy_grant(parts[0].grant);
@@ -246,10 +250,13 @@ int cw_model_started(struct cw_model *m, const struct cw_node *n, const Cw__Task
         return 0; /* heard before */
     cw_part_set(p, CW_PART_STARTED);
     p->node->launch_faults = 0;
-    if (cw_part_number(p) > 0)
+    if (cw_part_number(p) > 0) {
         boxes_stand(m, a, now_ns);
-    else
+    } else {
         leader_runs(m, a, s, now_ns);
+        cw_deps_note_started(m, a);
+        cw_deps_drain(m, now_ns);
+    }
     return 0;
 }
 
@@ -283,9 +290,9 @@ static const char *kill_event(Cw__Cause why)
     switch ((int)why) {
     case CW__CAUSE__CAUSE_CANCEL: return "cancel";
     case CW__CAUSE__CAUSE_LAUNCH_NODE: return "launch-limit";
-    case CW__CAUSE__CAUSE_RELEASED: return "released";
+    case CW__CAUSE__CAUSE_TIME_LIMIT: return "time-limit";
     case CW__CAUSE__CAUSE_OWNER_GONE: return "owner-gone";
-    default: return "time-limit";
+    default: return cw_cause_name(why);
     }
 }
 
@@ -294,6 +301,11 @@ void cw_attempt_ask_kill(struct cw_model *m, struct cw_attempt *a, Cw__Cause why
 {
     if (a->rec->retry != NULL && why == CW__CAUSE__CAUSE_CANCEL)
         cancel_retry(m, a, uid);
+    bool again = a->rec->has_kill_cause && a->rec->kill_cause == CW__CAUSE__CAUSE_REQUEUED;
+    if (a->kill_step != 0 && again && why == CW__CAUSE__CAUSE_CANCEL && !a->rec->has_cause) {
+        a->rec->kill_cause = why; /* it shall not begin again after all */
+        cw_emit_attempt(m, CW_EFFECT_PUT_ATTEMPT, a);
+    }
     if (a->kill_step != 0)
         return;
     a->kill_step = 1;

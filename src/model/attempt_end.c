@@ -14,6 +14,7 @@
 
 #include "base/mem.h"
 #include "spec/outcome.h"
+#include "spec/retryrule.h"
 
 static void leave_memory(struct cw_model *m, struct cw_attempt *a)
 {
@@ -53,10 +54,28 @@ static Cw__State state_of(const Cw__AttemptRecord *r)
     return cw_outcome_state(&e);
 }
 
-static bool may_requeue(const struct cw_attempt *a, Cw__Cause cause, uint32_t max_requeues)
+/* Why another attempt follows, NULL: none does. A node's fault has a budget of its own, so that it
+ * never uses up the retries that the user asked for. */
+static const char *why_again(struct cw_attempt *a, uint32_t max_requeues, char *buf, size_t cap)
 {
-    bool node_fault = cause == CW__CAUSE__CAUSE_LAUNCH_NODE || cause == CW__CAUSE__CAUSE_NODE_LOST;
-    return node_fault && !a->job->no_requeue && a->attempt <= max_requeues;
+    Cw__AttemptRecord *r = a->rec;
+    const struct cw_job *j = a->job;
+    bool node_fault =
+        r->cause == CW__CAUSE__CAUSE_LAUNCH_NODE || r->cause == CW__CAUSE__CAUSE_NODE_LOST;
+    if (r->cause == CW__CAUSE__CAUSE_REQUEUED)
+        return cw_cause_name(r->cause);
+    if (node_fault) {
+        if (j->no_requeue || r->node_faults >= max_requeues)
+            return NULL;
+        r->has_node_faults = true;
+        r->node_faults++;
+        return cw_cause_name(r->cause);
+    }
+    if (r->retries_used >= j->retries || !cw_retryrule_matches(j->retry_on, r))
+        return NULL;
+    r->has_retries_used = true;
+    r->retries_used++;
+    return cw_retryrule_word(r, buf, cap);
 }
 
 /* Three faults, three answers: a node that cannot launch is marked. It is taken last at once, and
@@ -133,8 +152,10 @@ static void decide(struct cw_attempt *a, Cw__Cause cause, int64_t end_ns, int64_
     r->has_cause = r->has_end_ns = true;
     r->cause = cause;
     r->end_ns = end_ns < begun ? begun : end_ns > latest ? latest : end_ns;
-    if (may_requeue(a, cause, max_requeues))
-        cw_attempt_replace(&r->retry, cw_cause_name(cause));
+    char buf[32];
+    const char *again = why_again(a, max_requeues, buf, sizeof(buf));
+    if (again != NULL)
+        cw_attempt_replace(&r->retry, again);
 }
 
 /* ---- the job --------------------------------------------------------------------------------- */
@@ -168,6 +189,17 @@ static void let_element_go(struct cw_model *m, struct cw_attempt *a)
     cw_job_conclude(m, j, CW__STATE__PENDING, 0);
 }
 
+#define BACK_OFF_MAX_S 3600u
+
+/* Doubled with each retry. Elements of an array do not wait: the others would have to. */
+static int64_t back_off(const struct cw_job *j, int64_t end_ns)
+{
+    uint64_t s = j->retry_delay_s;
+    for (uint32_t i = 1; i < j->retries_used && s < BACK_OFF_MAX_S; i++)
+        s *= 2;
+    return end_ns + (int64_t)(s < BACK_OFF_MAX_S ? s : BACK_OFF_MAX_S) * INT64_C(1000000000);
+}
+
 /* Tells the job that its attempt has ended. */
 static void job_after(struct cw_model *m, struct cw_attempt *a)
 {
@@ -182,8 +214,17 @@ static void job_after(struct cw_model *m, struct cw_attempt *a)
         cw_job_conclude(m, j, a->state, a->rec->end_ns);
         return;
     }
-    if (j->is_array)
-        cw_jobarray_set_next_attempt(j->array, a->ordinal, a->attempt + 1);
+    const Cw__AttemptRecord *r = a->rec;
+    if (j->is_array) {
+        cw_jobarray_set_tries(j->array, a->ordinal,
+                              &(struct cw_tries){a->attempt + 1, r->node_faults, r->retries_used});
+    } else {
+        bool retried = r->retries_used > j->retries_used;
+        j->node_faults = r->node_faults;
+        j->retries_used = r->retries_used;
+        if (retried && j->retry_delay_s > 0)
+            cw_jobtimer_not_before(m, j, back_off(j, r->end_ns), r->end_ns);
+    }
     if (!cw_parts_held(a)) {
         let_element_go(m, a);
         return;

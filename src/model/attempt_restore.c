@@ -98,6 +98,8 @@ static void join_job(struct cw_model *m, struct cw_attempt *a)
     }
     if (!j->is_array && j->next_attempt <= a->attempt)
         j->next_attempt = a->attempt + 1;
+    if (a->state == CW__STATE__RUNNING)
+        cw_deps_note_started(m, a);
     cw_queue_place(m, j);
     cw_job_settle(j);
 }

@@ -70,6 +70,8 @@ int64_t cw_model_deadlines(struct cw_model *m, int64_t now_ns)
         else
             cw_attempt_quarantine(m, a, now_ns);
     }
+    int64_t next_ns = cw_jobtimer_run(m, now_ns);
     cw_deps_drain(m, now_ns);
-    return m->n_heap > 0 ? m->heap[0]->deadline_ns : INT64_MAX;
+    int64_t attempt_ns = m->n_heap > 0 ? m->heap[0]->deadline_ns : INT64_MAX;
+    return attempt_ns < next_ns ? attempt_ns : next_ns;
 }

@@ -20,6 +20,8 @@ static void pack_fixed(struct cw_job *j, const Cw__JobRecord *rec)
     r.id = j->id;
     r.state = CW__STATE__PENDING;
     r.has_end_ns = r.has_held = r.has_next_attempt = r.has_count = false;
+    r.has_held_by_admin = r.has_node_faults = r.has_retries_used = r.has_not_before_ns = false;
+    r.held_reason = NULL;
     r.has_n_completed = r.has_n_failed = r.has_n_cancelled = r.has_worst_exit = false;
     r.reason = r.pending = r.cancelled = NULL;
     r.n_requeued = 0;
@@ -67,6 +69,19 @@ static struct cw_job *job_create(struct cw_model *m, const Cw__JobRecord *rec, u
     j->no_requeue = s->no_requeue;
     j->has_deps = s->n_dependencies > 0;
     j->kill_grace_s = s->kill_grace_s;
+    j->held_by_admin = rec->held_by_admin;
+    j->keep_invalid = s->keep_on_invalid_dep;
+    j->deps_any = s->dependency_rule != NULL && strcmp(s->dependency_rule, CW_DEPS_ANY) == 0;
+    j->begin_ns = rec->has_not_before_ns && rec->not_before_ns > s->begin_ns ? rec->not_before_ns
+                                                                             : s->begin_ns;
+    j->early = j->begin_ns > rec->submit_ns; /* one in the past is over at the first look */
+    j->deadline_ns = s->has_deadline_ns ? s->deadline_ns : INT64_MAX;
+    j->timer_pos = UINT32_MAX;
+    j->retries = s->retries;
+    j->retry_delay_s = s->retry_delay_s;
+    j->node_faults = rec->node_faults;
+    j->retries_used = rec->retries_used;
+    j->retry_on = cw_names_get(m, s->retry_on);
     j->name = cw_names_get(m, s->name);
     j->user = cw_names_get(m, rec->owner->name);
     j->account = cw_names_get(m, s->account);
@@ -79,6 +94,7 @@ static struct cw_job *job_create(struct cw_model *m, const Cw__JobRecord *rec, u
 void cw_job_destroy(struct cw_model *m, struct cw_job *j)
 {
     cw_queue_leave(m, j);
+    cw_jobtimer_leave(m, j);
     cw_deps_detach(m, j);
     cw_list_each_safe(pos, &j->attempts) {
         /* In quarantine: it outlives its job. */
@@ -89,6 +105,7 @@ void cw_job_destroy(struct cw_model *m, struct cw_job *j)
     cw_names_put(m, j->user);
     cw_names_put(m, j->account);
     cw_want_put(m, j->want);
+    cw_names_put(m, j->retry_on);
     cw_names_put(m, j->end_reason);
     cw_jobarray_destroy(j->array);
     free(j->spec_packed);
@@ -112,6 +129,8 @@ int cw_model_submit(struct cw_model *m, const Cw__JobRecord *rec, struct cw_job 
     m->next_id += j->is_array ? j->count + 1 : 1;
     cw_model_slot_add(m, j);
     cw_deps_attach(m, j, s, false);
+    j->early = j->begin_ns > rec->submit_ns; /* after:ID+MIN may have moved it */
+    cw_jobtimer_set(m, j);
     cw_queue_place(m, j);
     cw_job_settle(j);
     cw_emit_job(m, CW_EFFECT_PUT_JOB, j);
@@ -142,6 +161,7 @@ int cw_model_restore_job(struct cw_model *m, const Cw__JobRecord *rec, struct cw
     j->end_reason = cw_names_get(m, rec->reason);
     cw_model_slot_add(m, j);
     cw_deps_attach(m, j, rec->spec, true);
+    cw_jobtimer_set(m, j);
     cw_queue_place(m, j);
     cw_job_settle(j);
     uint64_t behind = j->id + (j->is_array ? j->count : 0) + 1;
@@ -211,9 +231,11 @@ enum cw_reason cw_job_reason(const struct cw_job *j)
     if (j->partition == UINT16_MAX)
         return CW_REASON_PARTITION_DOWN;
     if (j->held)
-        return CW_REASON_HELD;
+        return j->held_by_admin ? CW_REASON_HELD_ADMIN : CW_REASON_HELD;
     if (j->deps != NULL)
-        return CW_REASON_DEPENDENCY;
+        return j->deps->never ? CW_REASON_NEVER : CW_REASON_DEPENDENCY;
+    if (j->early)
+        return CW_REASON_BEGIN;
     if (throttled(j))
         return CW_REASON_ARRAY_LIMIT;
     switch ((enum cw_reason)j->reason) {
@@ -221,6 +243,7 @@ enum cw_reason cw_job_reason(const struct cw_job *j)
     case CW_REASON_RESOURCES:
     case CW_REASON_NODES_UNAVAILABLE:
     case CW_REASON_SCHEDULING:
+    case CW_REASON_PAUSED:
     case CW_REASON_DISK: return (enum cw_reason)j->reason;
     default: return CW_REASON_PRIORITY;
     }
@@ -276,7 +299,7 @@ bool cw_job_conclude(struct cw_model *m, struct cw_job *j, Cw__State plain_state
     j->state = j->is_array ? array_state(j->array) : plain_state;
     j->reason = CW_REASON_NONE;
     j->end_ns = end_ns;
-    if (j->state != CW__STATE__CANCELLED) { /* of some elements it may be the reason, not of all */
+    if (j->state != CW__STATE__CANCELLED && j->state != CW__STATE__DEADLINE) { /* of some elements it may be the reason, not of all */
         cw_names_put(m, j->end_reason);
         j->end_reason = NULL;
     }

@@ -31,6 +31,10 @@ struct cw_node;
     X(RESOURCES, "Resources")               \
     X(DEPENDENCY, "Dependency")             \
     X(HELD, "JobHeldUser")                  \
+    X(HELD_ADMIN, "JobHeldAdmin")           \
+    X(BEGIN, "BeginTime")                   \
+    X(NEVER, "DependencyNeverSatisfied")    \
+    X(PAUSED, "SchedulingPaused")           \
     X(ARRAY_LIMIT, "JobArrayTaskLimit")     \
     X(PARTITION_DOWN, "PartitionDown")      \
     X(NODES_UNAVAILABLE, "ReqNodeNotAvail") \
@@ -107,6 +111,16 @@ struct cw_job {
     int32_t nice;
     uint16_t partition;        /* index in the model's partition list; UINT16_MAX: gone */
     bool no_requeue, has_deps; /* the spec names dependencies, met or not */
+    bool held_by_admin;        /* only an admin lets it go */
+    bool early;                /* waits for begin_ns */
+    bool keep_invalid;         /* a dependency that can never be met keeps it waiting */
+    bool deps_any;             /* one of its dependencies is enough */
+    int64_t begin_ns, deadline_ns; /* 0, INT64_MAX: none */
+    int64_t timer_ns;              /* the next of the two; timer_pos: model's own */
+    uint32_t timer_pos;
+    const char *retry_on;          /* interned; NULL: any failure */
+    uint32_t retries, retry_delay_s;
+    uint32_t node_faults, retries_used; /* plain jobs: by the attempts so far */
     bool parked;               /* waits, but is kept out of the queue (cw_model_queue) */
     uint32_t kill_grace_s;
     const char *end_reason;                     /* interned or NULL */
@@ -121,6 +135,12 @@ struct cw_job {
     struct cw_list waiters;    /* the owner's (long polls) */
 };
 
+/* What an element that waits has used up. */
+struct cw_tries {
+    uint32_t next; /* attempt number */
+    uint32_t node_faults, retries_used;
+};
+
 struct cw_jobarray {
     struct cw_idset indices;   /* array index of ordinal k = nth(k) */
     struct cw_idset pending;   /* ordinals */
@@ -131,7 +151,7 @@ struct cw_jobarray {
     uint64_t n_held_back;    /* waiting for an old attempt's ledger before they may start again */
     uint64_t n_element_deps; /* dependencies of other jobs on single elements */
     uint32_t worst_exit;
-    struct cw_idtable *next_attempt; /* ordinal -> attempt number, where it is not 1 */
+    struct cw_idtable *tries; /* ordinal -> packed cw_tries, where it is not a fresh one */
 };
 
 /* Effects, in the order they must happen after the commit. Rows to store are part of them. The
@@ -265,7 +285,14 @@ void cw_model_release(struct cw_model *m, struct cw_job *j, int exit_code, uint3
                       uint32_t uid, int64_t now_ns);
 /* Nobody renews it any more. */
 void cw_model_owner_gone(struct cw_model *m, struct cw_job *j, int64_t now_ns);
-void cw_model_hold(struct cw_model *m, struct cw_job *j, bool hold, uint32_t uid, int64_t now_ns);
+/* Live attempts of these elements are ended and begin again as the next attempt; with hold they wait
+ * for a release first. Returns how many live or waiting ones were named. */
+uint64_t cw_model_requeue(struct cw_model *m, struct cw_job *j, const struct cw_idset *ordinals,
+                          bool hold, uint32_t uid, int64_t now_ns);
+/* What an administrator holds only an administrator may let go (the caller sees to that). */
+void cw_model_hold(struct cw_model *m, struct cw_job *j, bool hold, uint32_t uid, bool by_admin,
+                   int64_t now_ns);
+#define CW_DEPS_ANY "any" /* JobSpec.dependency_rule: one dependency is enough */
 /* Asks for the kill of attempts whose time limit has passed. Of those that were asked to die and
  * whose node said nothing for CW_MODEL_KILL_PATIENCE_S beyond the grace, ends the job and keeps the
  * ledger (quarantine). Returns the next deadline or INT64_MAX. */

@@ -21,7 +21,7 @@ struct cw_jobarray *cw_jobarray_create(const char *indices, struct cw_error *err
         cw_jobarray_destroy(a);
         return NULL;
     }
-    a->next_attempt = cw_idtable_create();
+    a->tries = cw_idtable_create();
     cw_idset_add(&a->pending, 0, cw_idset_count(&a->indices) - 1);
     return a;
 }
@@ -33,8 +33,8 @@ void cw_jobarray_destroy(struct cw_jobarray *a)
     cw_idset_fini(&a->indices);
     cw_idset_fini(&a->pending);
     cw_idset_fini(&a->cancelled);
-    if (a->next_attempt != NULL)
-        cw_idtable_destroy(a->next_attempt);
+    if (a->tries != NULL)
+        cw_idtable_destroy(a->tries);
     free(a);
 }
 
@@ -57,6 +57,26 @@ static int parse_set(const char *text, struct cw_idset *ret, struct cw_error *er
     return 0;
 }
 
+/* In the 64 bits of a table's value: 24 of the attempt number, 20 of each counter. */
+#define TRIES_MAX 0xfffffu
+
+static uint64_t at_most(uint64_t v, uint64_t most) { return v < most ? v : most; }
+
+static void *pack_tries(const struct cw_tries *t)
+{
+    return (void *)(uintptr_t)(at_most(t->next, 0xffffff) |
+                               at_most(t->node_faults, TRIES_MAX) << 24 |
+                               at_most(t->retries_used, TRIES_MAX) << 44);
+}
+
+static struct cw_tries unpack_tries(const void *value)
+{
+    uint64_t v = (uintptr_t)value;
+    return (struct cw_tries){.next = (uint32_t)(v & 0xffffff),
+                             .node_faults = (uint32_t)(v >> 24) & TRIES_MAX,
+                             .retries_used = (uint32_t)(v >> 44) & TRIES_MAX};
+}
+
 int cw_jobarray_restore(struct cw_jobarray *a, const Cw__JobRecord *rec, struct cw_error *err)
 {
     cw_idset_fini(&a->pending);
@@ -71,7 +91,10 @@ int cw_jobarray_restore(struct cw_jobarray *a, const Cw__JobRecord *rec, struct 
     a->n_cancelled = rec->n_cancelled;
     a->worst_exit = rec->worst_exit;
     for (size_t i = 0; i < rec->n_requeued; i++)
-        cw_jobarray_set_next_attempt(a, rec->requeued[i]->ordinal, rec->requeued[i]->next_attempt);
+        cw_jobarray_set_tries(a, rec->requeued[i]->ordinal,
+                              &(struct cw_tries){.next = rec->requeued[i]->next_attempt,
+                                                 .node_faults = rec->requeued[i]->node_faults,
+                                                 .retries_used = rec->requeued[i]->retries_used});
     return 0;
 }
 
@@ -86,7 +109,10 @@ static bool collect_one(uint64_t key, void *value, void *arg)
     Cw__ElementAttempt *e = cw_xmalloc(sizeof(*e));
     cw__element_attempt__init(e);
     e->ordinal = key;
-    e->next_attempt = (uint32_t)(uintptr_t)value;
+    struct cw_tries t = unpack_tries(value);
+    e->next_attempt = t.next;
+    e->has_node_faults = (e->node_faults = t.node_faults) != 0;
+    e->has_retries_used = (e->retries_used = t.retries_used) != 0;
     c->v[c->n++] = e;
     return true;
 }
@@ -118,28 +144,40 @@ void cw_jobarray_save(const struct cw_jobarray *a, Cw__JobRecord *rec)
     rec->n_failed = a->n_failed;
     rec->n_cancelled = a->n_cancelled;
     rec->worst_exit = a->worst_exit;
-    size_t n = cw_idtable_count(a->next_attempt);
+    size_t n = cw_idtable_count(a->tries);
     if (n == 0)
         return;
     struct collect c = {.v = cw_xcalloc(n, sizeof(*c.v))};
-    cw_idtable_each(a->next_attempt, collect_one, &c);
+    cw_idtable_each(a->tries, collect_one, &c);
     qsort(c.v, c.n, sizeof(*c.v), by_ordinal);
     rec->requeued = c.v;
     rec->n_requeued = c.n;
 }
 
+struct cw_tries cw_jobarray_tries(const struct cw_jobarray *a, uint64_t ordinal)
+{
+    void *v = cw_idtable_find(a->tries, ordinal);
+    return v != NULL ? unpack_tries(v) : (struct cw_tries){.next = 1};
+}
+
 uint32_t cw_jobarray_next_attempt(const struct cw_jobarray *a, uint64_t ordinal)
 {
-    void *v = cw_idtable_find(a->next_attempt, ordinal);
-    return v != NULL ? (uint32_t)(uintptr_t)v : 1;
+    return cw_jobarray_tries(a, ordinal).next;
+}
+
+void cw_jobarray_set_tries(struct cw_jobarray *a, uint64_t ordinal, const struct cw_tries *t)
+{
+    if (t->next <= 1)
+        cw_idtable_remove(a->tries, ordinal);
+    else
+        cw_idtable_set(a->tries, ordinal, pack_tries(t));
 }
 
 void cw_jobarray_set_next_attempt(struct cw_jobarray *a, uint64_t ordinal, uint32_t n)
 {
-    if (n <= 1)
-        cw_idtable_remove(a->next_attempt, ordinal);
-    else
-        cw_idtable_set(a->next_attempt, ordinal, (void *)(uintptr_t)n);
+    struct cw_tries t = cw_jobarray_tries(a, ordinal);
+    t.next = n;
+    cw_jobarray_set_tries(a, ordinal, &t);
 }
 
 bool cw_jobarray_took(struct cw_jobarray *a, uint64_t ordinal)
@@ -192,7 +230,7 @@ uint64_t cw_jobarray_cancel_pending(struct cw_jobarray *a, const struct cw_idset
         cw_idset_remove(&a->pending, ret_hit->r[i].first, ret_hit->r[i].last);
         cw_idset_add(&a->cancelled, ret_hit->r[i].first, ret_hit->r[i].last);
     }
-    for (uint64_t k = 0; cw_idtable_count(a->next_attempt) > 0 && k < ret_hit->n; k++)
+    for (uint64_t k = 0; cw_idtable_count(a->tries) > 0 && k < ret_hit->n; k++)
         for (uint64_t o = ret_hit->r[k].first; o <= ret_hit->r[k].last; o++)
             cw_jobarray_set_next_attempt(a, o, 1);
     a->n_cancelled += n;

@@ -56,7 +56,7 @@ static void set_reason(struct cw_model *m, struct cw_job *j, const char *why)
 }
 
 static uint64_t kill_live(struct cw_model *m, struct cw_job *j, const struct cw_idset *ordinals,
-                          uint32_t uid, int64_t now_ns)
+                          Cw__Cause cause, uint32_t uid, int64_t now_ns)
 {
     uint64_t n = 0;
     cw_list_each(pos, &j->attempts) {
@@ -64,7 +64,7 @@ static uint64_t kill_live(struct cw_model *m, struct cw_job *j, const struct cw_
         if (cw_state_terminal(a->state) || !named(ordinals, a->ordinal))
             continue;
         n++;
-        cw_attempt_ask_kill(m, a, CW__CAUSE__CAUSE_CANCEL, uid, now_ns);
+        cw_attempt_ask_kill(m, a, cause, uid, now_ns);
     }
     return n;
 }
@@ -75,7 +75,7 @@ uint64_t cw_model_cancel(struct cw_model *m, struct cw_job *j, const struct cw_i
     struct dropping d = {ordinals,
                          (uint32_t)cw_outcome_exit_status_job(CW__STATE__CANCELLED, NULL)};
     uint64_t n_waiting = drop_waiting(m, j, &d);
-    uint64_t n_live = kill_live(m, j, ordinals, uid, now_ns);
+    uint64_t n_live = kill_live(m, j, ordinals, CW__CAUSE__CAUSE_CANCEL, uid, now_ns);
     if (n_waiting > 0) {
         cw_autofree char *why = cw_xasprintf("cancelled by uid %u", uid);
         set_reason(m, j, why);
@@ -88,11 +88,35 @@ uint64_t cw_model_cancel(struct cw_model *m, struct cw_job *j, const struct cw_i
     return n_waiting + n_live;
 }
 
-void cw_job_cancel_unmet(struct cw_model *m, struct cw_job *j, int64_t now_ns)
+void cw_job_end_all(struct cw_model *m, struct cw_job *j, Cw__State state, Cw__Cause cause,
+                    uint32_t uid, int64_t now_ns)
+{
+    struct dropping d = {NULL, (uint32_t)cw_outcome_exit_status_job(state, NULL)};
+    uint64_t n = drop_waiting(m, j, &d);
+    kill_live(m, j, NULL, cause, uid, now_ns);
+    if (n == 0)
+        return;
+    set_reason(m, j, cw_cause_name(cause));
+    cw_emit_event(m, j, NULL, NULL, uid, cw_cause_name(cause), "%llu waiting", (unsigned long long)n);
+    cw_job_conclude(m, j, state, now_ns);
+    cw_deps_drain(m, now_ns);
+    cw_emit_cycle(m);
+}
+
+uint64_t cw_model_requeue(struct cw_model *m, struct cw_job *j, const struct cw_idset *ordinals,
+                          bool hold, uint32_t uid, int64_t now_ns)
+{
+    if (hold)
+        cw_model_hold(m, j, true, uid, false, now_ns);
+    return kill_live(m, j, ordinals, CW__CAUSE__CAUSE_REQUEUED, uid, now_ns);
+}
+
+void cw_job_cancel_unmet(struct cw_model *m, struct cw_job *j, const char *kind,
+                         unsigned long long pred, int64_t now_ns)
 {
     drop_waiting(m, j, &(struct dropping){NULL, CW_EXIT_DEPENDENCY});
     set_reason(m, j, CW_WHY_DEPENDENCY);
-    cw_emit_event(m, j, NULL, NULL, 0, "cancel", "%s", CW_WHY_DEPENDENCY);
+    cw_emit_event(m, j, NULL, NULL, 0, "cancel", "%s %s:%llu", CW_WHY_DEPENDENCY, kind, pred);
     cw_job_conclude(m, j, CW__STATE__CANCELLED, now_ns);
 }
 
@@ -115,12 +139,15 @@ uint64_t cw_model_signal(struct cw_model *m, struct cw_job *j, const struct cw_i
     return n;
 }
 
-void cw_model_hold(struct cw_model *m, struct cw_job *j, bool hold, uint32_t uid, int64_t now_ns)
+void cw_model_hold(struct cw_model *m, struct cw_job *j, bool hold, uint32_t uid, bool by_admin,
+                   int64_t now_ns)
 {
     (void)now_ns;
-    if (j->held == hold)
+    by_admin = hold && (by_admin || j->held_by_admin);
+    if (j->held == hold && j->held_by_admin == by_admin)
         return;
     j->held = hold;
+    j->held_by_admin = by_admin;
     cw_queue_place(m, j);
     cw_job_settle(j);
     cw_emit_job(m, CW_EFFECT_PUT_JOB, j);

@@ -126,15 +126,15 @@ static void hold_keeps_a_job_from_starting_and_release_lets_it_go(void **state)
     setup(&f);
     struct cw_job *j = fix_submit(&f, &(struct fix_job){.array = "0-3"});
     fix_trail(&f);
-    cw_model_hold(f.m, j, true, 7, 9);
+    cw_model_hold(f.m, j, true, 7, false, 9);
     assert_string_equal(fix_trail(&f), "put-job event:hold cycle");
-    cw_model_hold(f.m, j, true, 7, 9);
+    cw_model_hold(f.m, j, true, 7, false, 9);
     assert_string_equal(fix_trail(&f), "");
     assert_false(cw_job_eligible(j));
     fix_restore(&f, &g);
     assert_false(cw_job_eligible(cw_model_job(g.m, j->id)));
     fix_fini(&g);
-    cw_model_hold(f.m, j, false, 7, 9);
+    cw_model_hold(f.m, j, false, 7, false, 9);
     assert_true(cw_job_eligible(j));
     fix_restore(&f, &g);
     assert_true(cw_job_eligible(cw_model_job(g.m, j->id)));

@@ -14,6 +14,10 @@ static void set_changing(const struct cw_job *j, Cw__JobRecord *r)
     r->end_ns = j->end_ns;
     r->has_held = true;
     r->held = j->held;
+    r->has_held_by_admin = r->held_by_admin = j->held_by_admin;
+    r->has_node_faults = (r->node_faults = j->node_faults) != 0;
+    r->has_retries_used = (r->retries_used = j->retries_used) != 0;
+    r->has_not_before_ns = (r->not_before_ns = j->begin_ns) != 0;
     r->reason = cw_xstrdup(j->end_reason);
     if (j->is_array) {
         cw_jobarray_save(j->array, r);
@@ -31,7 +35,8 @@ Cw__JobRecord *cw_job_record(const struct cw_job *j)
     for (size_t i = 0; i < r->spec->n_dependencies; i++) {
         Cw__Dependency *d = r->spec->dependencies[i];
         d->has_satisfied = true;
-        d->satisfied = !cw_deps_open(j, d);
+        d->has_never = d->never = cw_deps_never(j, d);
+        d->satisfied = !d->never && !cw_deps_open(j, d);
     }
     set_changing(j, r);
     return r;

@@ -53,9 +53,9 @@ static const struct refusal {
     {{.deps = {{CW__DEPENDENCY_KIND__AFTEROK, 77, false}}},
      -ENOENT,
      "dependency afterok:77: no such job"},
-    {{.deps = {{CW__DEPENDENCY_KIND__SINGLETON, 0, false}}},
+    {{.deps = {{CW__DEPENDENCY_KIND__AFTERCORR, 77, false}}},
      -EINVAL,
-     "dependency singleton is not known here"},
+     "dependency aftercorr is not carried out"},
 };
 
 static void a_refused_submit_changes_nothing(void **state)
@@ -168,7 +168,7 @@ static void every_waiting_job_has_a_reason(void **state)
     assert_int_equal(cw_job_reason(b), CW_REASON_HELD);
     assert_int_equal(cw_job_reason(c), CW_REASON_DEPENDENCY);
     assert_int_equal(b->reason, CW_REASON_HELD);
-    cw_model_hold(f.m, b, false, 0, 1);
+    cw_model_hold(f.m, b, false, 0, false, 1);
     assert_int_equal(cw_job_reason(b), CW_REASON_PRIORITY);
     fix_fini(&f);
 }
@@ -184,10 +184,10 @@ static void the_queue_keeps_the_order_of_ids_when_jobs_come_back(void **state)
         j[i] = fix_submit(&f, &(struct fix_job){0});
     static const int order[] = {4, 0, 8, 3, 7};
     for (size_t i = 0; i < CW_ARRAY_LEN(order); i++)
-        cw_model_hold(f.m, j[order[i]], true, 0, 1);
+        cw_model_hold(f.m, j[order[i]], true, 0, false, 1);
     assert_int_equal(cw_model_n_queued(f.m, 0), 4);
     for (size_t i = 0; i < CW_ARRAY_LEN(order); i++)
-        cw_model_hold(f.m, j[order[i]], false, 0, 1);
+        cw_model_hold(f.m, j[order[i]], false, 0, false, 1);
     size_t k = 0;
     cw_list_each(pos, cw_model_queue(f.m))
         assert_ptr_equal(cw_list_entry(pos, struct cw_job, in_queue), j[k++]);

@@ -58,7 +58,7 @@ void cw_queue_place(struct cw_model *m, struct cw_job *j)
 {
     uint64_t ordinal;
     bool waits = cw_job_next(j, &ordinal);
-    bool park = waits && (j->held || j->deps != NULL || j->partition >= m->n_parts);
+    bool park = waits && (j->held || j->deps != NULL || j->early || j->partition >= m->n_parts);
     bool is_in = j->in_queue.next != NULL;
     if (is_in == waits && j->parked == park)
         return;

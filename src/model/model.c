@@ -63,6 +63,7 @@ void cw_model_destroy(struct cw_model *m)
     cw_strtable_destroy(m->node_names);
     cw_strtable_destroy(m->names);
     cw_strtable_destroy(m->wants);
+    free(m->timers);
     free(m->slots);
     free(m->nodes);
     free(m->notes);

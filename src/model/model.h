@@ -24,6 +24,8 @@ struct cw_depedge {
     struct cw_job *job;
     uint64_t pred_id;
     Cw__DependencyKind kind;
+    uint64_t delay_s; /* after: from the start */
+    bool never;       /* can never be met */
 };
 struct cw_depset {
     uint64_t pred_id;
@@ -31,6 +33,7 @@ struct cw_depset {
 };
 struct cw_jobdeps {
     size_t n_open, n;
+    bool never; /* it will wait for ever: kept by its wish */
     struct cw_depedge edges[];
 };
 
@@ -38,11 +41,13 @@ struct cw_jobdeps {
 enum cw_depnews {
     CW_DEPNEWS_OK,
     CW_DEPNEWS_FAILED,
-    CW_DEPNEWS_FAILING /* an array that cannot become OK any more */
+    CW_DEPNEWS_FAILING, /* an array that cannot become OK any more */
+    CW_DEPNEWS_STARTED  /* runs; an array: all that is left of it does */
 };
 struct cw_depnote {
     uint64_t id;
     enum cw_depnews news;
+    int64_t t_ns; /* STARTED: when */
 };
 
 struct cw_model {
@@ -71,6 +76,9 @@ struct cw_model {
     struct cw_depset *telling; /* the set that the drain works on */
     struct cw_attempt **heap;  /* by deadline_ns */
     uint32_t n_heap, cap_heap;
+    struct cw_job **timers; /* by timer_ns */
+    uint32_t n_timers, cap_timers;
+    bool paused;            /* nothing starts */
 };
 
 /* names.c: one copy per distinct text, counted. NULL and "" give NULL. */
@@ -100,6 +108,9 @@ struct cw_jobarray *cw_jobarray_create(const char *indices, struct cw_error *err
 void cw_jobarray_destroy(struct cw_jobarray *a);
 int cw_jobarray_restore(struct cw_jobarray *a, const Cw__JobRecord *rec, struct cw_error *err);
 void cw_jobarray_save(const struct cw_jobarray *a, Cw__JobRecord *rec); /* heap strings into rec */
+struct cw_tries cw_jobarray_tries(const struct cw_jobarray *a, uint64_t ordinal);
+/* next 1: forget. */
+void cw_jobarray_set_tries(struct cw_jobarray *a, uint64_t ordinal, const struct cw_tries *t);
 uint32_t cw_jobarray_next_attempt(const struct cw_jobarray *a, uint64_t ordinal);
 /* 1: forget. */
 void cw_jobarray_set_next_attempt(struct cw_jobarray *a, uint64_t ordinal, uint32_t n);
@@ -120,13 +131,20 @@ void cw_deps_attach(struct cw_model *m, struct cw_job *j, const Cw__JobSpec *s, 
 void cw_deps_detach(struct cw_model *m, struct cw_job *j);
 bool cw_deps_open(const struct cw_job *j, const Cw__Dependency *d); /* still unmet? */
 void cw_deps_note(struct cw_model *m, uint64_t id, enum cw_depnews news);
+bool cw_deps_never(const struct cw_job *j, const Cw__Dependency *d); /* will never be met */
+void cw_deps_note_started(struct cw_model *m, const struct cw_attempt *a);
 void cw_deps_note_element(struct cw_model *m, struct cw_job *j, uint64_t ordinal, Cw__State s);
 void cw_deps_drain(struct cw_model *m, int64_t now_ns);
 
 /* job_control.c */
 #define CW_WHY_DEPENDENCY "DependencyNeverSatisfied"
+/* Whatever it does: what waits ends in this state, what lives is killed for this cause. J may be
+ * gone afterwards. */
+void cw_job_end_all(struct cw_model *m, struct cw_job *j, Cw__State state, Cw__Cause cause,
+                    uint32_t uid, int64_t now_ns);
 /* J is gone afterwards. */
-void cw_job_cancel_unmet(struct cw_model *m, struct cw_job *j, int64_t now_ns);
+void cw_job_cancel_unmet(struct cw_model *m, struct cw_job *j, const char *kind,
+                         unsigned long long pred, int64_t now_ns);
 
 /* attempt.c */
 /* Takes rec. Its parts have no node yet (cw_part_init). */
@@ -167,6 +185,13 @@ void cw_ledger_free(struct cw_part *p);
 void cw_ledger_recompute(struct cw_node *n); /* from the attempts' records */
 /* Masks of p from its grant and its node's inventory. */
 void cw_ledger_resolve(struct cw_part *p);
+
+/* jobtimer.c */
+void cw_jobtimer_leave(struct cw_model *m, struct cw_job *j);
+void cw_jobtimer_set(struct cw_model *m, struct cw_job *j); /* after early, begin_ns, deadline_ns */
+/* It waits until then at least. */
+void cw_jobtimer_not_before(struct cw_model *m, struct cw_job *j, int64_t begin_ns, int64_t now_ns);
+int64_t cw_jobtimer_run(struct cw_model *m, int64_t now_ns); /* the next one; INT64_MAX */
 
 /* deadlines.c */
 /* INT64_MAX: leaves. */

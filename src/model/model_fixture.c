@@ -161,6 +161,11 @@ static void fill_places(const struct fix_job *j, Cw__JobSpec *s, Cw__Settings *t
     s->has_ntasks_per_node = (s->ntasks_per_node = j->per_node) != 0;
     s->has_time_est_s = (s->time_est_s = j->time_est_s) != 0;
     s->has_exclusive = s->exclusive = j->exclusive;
+    s->has_begin_ns = (s->begin_ns = j->begin_ns) != 0;
+    s->has_deadline_ns = (s->deadline_ns = j->deadline_ns) != 0;
+    s->has_retries = (s->retries = j->retries) != 0;
+    s->has_retry_delay_s = (s->retry_delay_s = j->retry_delay_s) != 0;
+    s->dependency_rule = (char *)(j->any ? CW_DEPS_ANY : NULL);
     s->nodelist = (char *)j->nodelist;
     s->exclude = (char *)j->exclude;
     s->constraint = (char *)j->constraint;
@@ -232,6 +237,8 @@ int fix_try_submit(struct fix *f, const struct fix_job *j, struct cw_job **ret,
         d[i].has_job_id = d[i].has_satisfied = true;
         d[i].job_id = j->deps[i].id;
         d[i].satisfied = j->deps[i].satisfied;
+        d[i].has_delay_s = i == 0 && j->delay_s != 0;
+        d[i].delay_s = d[i].has_delay_s ? j->delay_s : 0;
         dp[i] = &d[i];
     }
     s.dependencies = dp;

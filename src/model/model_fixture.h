@@ -23,6 +23,10 @@ struct fix_job {
     uint32_t ntasks, nodes_min, nodes_max, per_node, gpus_node, gpus_task; /* 0: not asked */
     uint64_t mem_cpu, time_est_s;
     bool exclusive;
+    int64_t begin_ns, deadline_ns; /* 0: not asked */
+    uint32_t retries, retry_delay_s;
+    uint64_t delay_s; /* of the first dependency */
+    bool any;         /* one dependency is enough */
     uint64_t mem_bytes, time_limit_s;
     bool hold, no_requeue;
     struct {

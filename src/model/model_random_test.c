@@ -158,7 +158,7 @@ static void step_control(struct walk *w)
     case 1:
     case 2: cw_model_cancel(w->f->m, j, &some, 7, w->now); break;
     case 3: cw_model_signal(w->f->m, j, NULL, 10); break;
-    default: cw_model_hold(w->f->m, j, rnd(w, 3) == 0, 7, w->now); break;
+    default: cw_model_hold(w->f->m, j, rnd(w, 3) == 0, 7, false, w->now); break;
     }
     cw_idset_fini(&some);
 }

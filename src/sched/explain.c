@@ -21,16 +21,23 @@
 
 static const char *dep_word(Cw__DependencyKind k)
 {
-    if (k == CW__DEPENDENCY_KIND__AFTEROK)
-        return "afterok";
-    return k == CW__DEPENDENCY_KIND__AFTERANY ? "afterany" : "afternotok";
+    switch (k) {
+    case CW__DEPENDENCY_KIND__AFTEROK: return "afterok";
+    case CW__DEPENDENCY_KIND__AFTERANY: return "afterany";
+    case CW__DEPENDENCY_KIND__AFTERNOTOK: return "afternotok";
+    default: return "after";
+    }
 }
 
 static void add_dependency(struct cw_model *m, const Cw__Dependency *d, struct cw_strv *out)
 {
     const struct cw_job *pred = cw_model_job(m, d->job_id);
     const struct cw_attempt *a = cw_model_attempt(m, d->job_id);
-    if (pred == NULL)
+    if (d->kind == CW__DEPENDENCY_KIND__SINGLETON)
+        ADD(out, "waits for an earlier job of the same name and user");
+    else if (d->never)
+        ADD(out, "%s:%" PRIu64 " can never be met any more", dep_word(d->kind), d->job_id);
+    else if (pred == NULL)
         ADD(out, "waits for %s:%" PRIu64 ", which is not live", dep_word(d->kind), d->job_id);
     else if (pred->is_array && pred->id == d->job_id)
         ADD(out, "waits for %s:%" PRIu64 ": %" PRIu64 " of its %" PRIu64 " elements have ended",
@@ -53,7 +60,12 @@ static const struct cw_node *holder(const struct cw_attempt *a)
 
 static void add_own(struct cw_model *m, const struct cw_job *j, struct cw_strv *out)
 {
-    if (j->held)
+    char when[40];
+    if (j->early)
+        ADD(out, "not before %s", cw_clock_format(j->begin_ns, when, sizeof(when)));
+    if (j->held && j->held_by_admin)
+        ADD(out, "held by an administrator");
+    else if (j->held)
         ADD(out, "held; crun-ctl release %" PRIu64 " lets it go", j->id);
     if (j->deps != NULL) {
         Cw__JobRecord *r = cw_job_record(j);

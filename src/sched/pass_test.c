@@ -234,11 +234,11 @@ static void do_resume(struct cases *c)
 }
 static void do_hold(struct cases *c)
 {
-    cw_model_hold(c->f.m, job(c, c->words[1]), true, 0, c->now);
+    cw_model_hold(c->f.m, job(c, c->words[1]), true, 0, false, c->now);
 }
 static void do_release(struct cases *c)
 {
-    cw_model_hold(c->f.m, job(c, c->words[1]), false, 0, c->now);
+    cw_model_hold(c->f.m, job(c, c->words[1]), false, 0, false, c->now);
 }
 static void do_cancel(struct cases *c)
 {

@@ -12,6 +12,8 @@
 #include "spec/constraint.h"
 #include "spec/fieldrule.h"
 #include "spec/outpath.h"
+#include "spec/retryrule.h"
+#include "spec/selector.h"
 #include "spec/sigspec.h"
 
 uint32_t cw_spec_ntasks(const Cw__JobSpec *s)
@@ -240,12 +242,7 @@ static int check_undone(const Cw__JobSpec *s, struct cw_error *err)
         {"licenses", s->licenses != NULL},
         {"reservation", s->reservation != NULL},
         {"qos", s->qos != NULL},
-        {"a start time", s->has_begin_ns},
-        {"a deadline", s->has_deadline_ns},
         {"a shorter time limit", s->has_time_min_s},
-        {"a rule over dependencies", s->dependency_rule != NULL},
-        {"to wait for ever", s->has_keep_on_invalid_dep},
-        {"retries", s->has_retries || s->retry_on != NULL || s->has_retry_delay_s},
         {"mail", s->mail_type != NULL || s->mail_user != NULL},
     };
     for (size_t i = 0; i < CW_ARRAY_LEN(rows); i++)
@@ -283,15 +280,11 @@ int cw_check_dependency_kind(Cw__DependencyKind k, struct cw_error *err)
     case CW__DEPENDENCY_KIND__AFTEROK:
     case CW__DEPENDENCY_KIND__AFTERANY:
     case CW__DEPENDENCY_KIND__AFTERNOTOK:
-        return 0;
     case CW__DEPENDENCY_KIND__AFTER:
-        return cw_fail(err, -EINVAL,
-                       "after is not carried out: use afterok, afterany or afternotok");
+    case CW__DEPENDENCY_KIND__SINGLETON:
+        return 0;
     case CW__DEPENDENCY_KIND__AFTERCORR:
         return cw_fail(err, -EINVAL, "aftercorr is not carried out: use afterok");
-    case CW__DEPENDENCY_KIND__SINGLETON:
-        return cw_fail(err, -EINVAL,
-                       "singleton is not carried out: use afterany with the job's id");
     default:
         return cw_fail(err, -EINVAL, "kind %d is not known", (int)k);
     }
@@ -299,17 +292,36 @@ int cw_check_dependency_kind(Cw__DependencyKind k, struct cw_error *err)
 
 static int check_dependencies(const Cw__JobSpec *s, struct cw_error *err)
 {
+    if (s->dependency_rule != NULL && strcmp(s->dependency_rule, "any") != 0)
+        return cw_fail(err, -EINVAL, "dependency: rule '%.40s' is not known", s->dependency_rule);
     for (size_t i = 0; i < s->n_dependencies; i++) {
         const Cw__Dependency *d = s->dependencies[i];
+        bool names = d->kind != CW__DEPENDENCY_KIND__SINGLETON;
         int r = cw_check_dependency_kind(d->kind, err);
-        if (r == 0 && (!d->has_job_id || d->job_id == 0))
+        if (r == 0 && names && (!d->has_job_id || d->job_id == 0))
             r = cw_fail(err, -EINVAL, "a job id is missing");
-        if (r == 0 && d->has_satisfied)
+        if (r == 0 && (d->has_satisfied || d->has_never))
             r = cw_fail(err, -EINVAL, "whether it is satisfied is for the controller to say");
+        if (r == 0 && d->has_delay_s && d->delay_s > 60 * (uint64_t)CW_SELECTOR_MAX_DELAY_MIN)
+            r = cw_fail(err, -EINVAL, "a delay of more than a year");
         if (r < 0)
             return cw_wrap(err, r, "dependency");
     }
     return 0;
+}
+
+static int check_when(const Cw__JobSpec *s, struct cw_error *err)
+{
+    if (s->has_begin_ns && s->has_deadline_ns && s->begin_ns >= s->deadline_ns)
+        return cw_fail(err, -EINVAL, "begin: not before the deadline");
+    if (s->has_retries && s->retries > CW_FIELD_MAX_RETRIES)
+        return cw_fail(err, -EINVAL, "retries: %u, at most %u are allowed", s->retries,
+                       CW_FIELD_MAX_RETRIES);
+    if (s->has_retry_delay_s && s->retry_delay_s > CW_FIELD_MAX_RETRY_DELAY_S)
+        return cw_fail(err, -EINVAL, "retry delay: %u s, at most an hour", s->retry_delay_s);
+    if (s->retry_on != NULL && !s->has_retries)
+        return cw_fail(err, -EINVAL, "retry-on: without --retries there are none");
+    return check_text("retry-on", s->retry_on, cw_retryrule_check, err);
 }
 
 static int check_labels(const Cw__JobSpec *s, struct cw_error *err)
@@ -377,6 +389,8 @@ int cw_check_spec(const Cw__JobSpec *s, const Cw__Payload *p, struct cw_error *e
         r = check_array(s->array, err);
     if (r == 0)
         r = check_dependencies(s, err);
+    if (r == 0)
+        r = check_when(s, err);
     if (r == 0)
         r = check_labels(s, err);
     if (r == 0 && s->has_allocation && s->allocation)

@@ -10,6 +10,8 @@
 #define CW_FIELD_MAX_CPUS 65536u
 #define CW_FIELD_MAX_GPUS 1024u
 #define CW_FIELD_MAX_NODES 16384u
+#define CW_FIELD_MAX_RETRIES 1000u
+#define CW_FIELD_MAX_RETRY_DELAY_S 3600u
 #define CW_FIELD_MAX_HOSTS 8192u /* bytes of a host list */
 #define CW_FIELD_MAX_GRACE_S 86400u
 

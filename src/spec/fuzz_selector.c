@@ -31,12 +31,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct cw_arena *a = cw_arena_create();
     cw_autostrv struct cw_strv list = {0};
     Cw__Dependency **deps;
+    bool any;
     size_t n;
     one(text);
     if (cw_selector_split(text, &list, NULL) == 0)
         for (size_t i = 0; i < list.n; i++)
             one(list.v[i]);
-    if (cw_dependency_parse(text, a, &n, &deps, NULL) == 0)
+    if (cw_dependency_parse(text, a, &n, &deps, &any, NULL) == 0)
         for (size_t i = 0; i < n; i++)
             if (deps[i]->has_job_id == (deps[i]->kind == CW__DEPENDENCY_KIND__SINGLETON))
                 abort();

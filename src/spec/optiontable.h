@@ -60,7 +60,8 @@ cw_option_fn cw_opt_hold, cw_opt_wish, cw_opt_name, cw_opt_word, cw_opt_note, cw
     cw_opt_invalid_dep, cw_opt_env, cw_opt_label, cw_opt_volume, cw_opt_export, cw_opt_shell,
     cw_opt_prefix, cw_opt_text, cw_opt_exclusive, cw_opt_hosts, cw_opt_constraint,
     cw_opt_mem_per_gpu, cw_opt_gpus_per_node, cw_opt_gpus_per_task, cw_opt_nice, cw_opt_priority,
-    cw_opt_time_est, cw_opt_signal;
+    cw_opt_time_est, cw_opt_signal, cw_opt_begin, cw_opt_deadline, cw_opt_retries, cw_opt_retry_on,
+    cw_opt_retry_delay, cw_opt_keep_invalid_dep;
 
 /* requestenv.c: payload.env from envp by the export rule and --env. */
 int cw_request_fold_env(struct cw_request *r, char *const *envp, const char *cwd,

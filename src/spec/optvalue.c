@@ -208,32 +208,6 @@ int cw_opt_array(struct cw_request *r, const struct cw_option *o, const char *va
     return 0;
 }
 
-int cw_opt_dependency(struct cw_request *r, const struct cw_option *o, const char *value,
-                      struct cw_error *err)
-{
-    UNUSED(o);
-    size_t n;
-    Cw__Dependency **list;
-    int rc = cw_dependency_parse(value, r->arena, &n, &list, err);
-    for (size_t i = 0; rc == 0 && i < n; i++)
-        rc = cw_check_dependency_kind(list[i]->kind, err);
-    if (rc < 0)
-        return rc;
-    r->spec->n_dependencies = n;
-    r->spec->dependencies = list;
-    return 0;
-}
-
-int cw_opt_invalid_dep(struct cw_request *r, const struct cw_option *o, const char *value,
-                       struct cw_error *err)
-{
-    UNUSED(r), UNUSED(o);
-    if (strcasecmp(value, "yes") != 0 && strcasecmp(value, "y") != 0)
-        return cw_fail(err, -EINVAL, "'%s': a job whose dependency can never be met always ends",
-                       value);
-    return 0;
-}
-
 int cw_opt_isolation(struct cw_request *r, const struct cw_option *o, const char *value,
                      struct cw_error *err)
 {

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "spec/fieldrule.h"
+
 /* Digits at *p as a number from 1 to max; moves *p behind them. */
 static bool take_number(const char **p, uint64_t max, uint64_t *ret)
 {
@@ -150,9 +152,21 @@ static int add(struct deplist *l, Cw__DependencyKind kind, const Cw__Dependency 
 }
 
 /* "12", "12_*" (the same) or "12_3"; only the controller can tell that element's id. */
-static int parse_predecessor(const char *text, Cw__Dependency *ret, struct cw_error *err)
+static int parse_predecessor(char *text, Cw__DependencyKind kind, Cw__Dependency *ret,
+                             struct cw_error *err)
 {
     struct cw_selector s;
+    char *plus = strchr(text, '+');
+    if (plus != NULL) {
+        uint64_t minutes = 0;
+        *plus++ = '\0';
+        if (kind != CW__DEPENDENCY_KIND__AFTER)
+            return cw_fail(err, -EINVAL, "'%s+%s': only after knows a delay", text, plus);
+        if (cw_field_count(plus, 0, CW_SELECTOR_MAX_DELAY_MIN, &minutes, err) < 0)
+            return cw_wrap(err, -EINVAL, "minutes behind %s+", text);
+        ret->has_delay_s = true;
+        ret->delay_s = minutes * 60;
+    }
     int r = cw_selector_parse(text, &s, err);
     if (r < 0)
         return r;
@@ -189,7 +203,7 @@ static int parse_term(char *term, struct deplist *l, struct cw_error *err)
             next = strchr(ids, ':');
             if (next != NULL)
                 *next++ = '\0';
-            int r = parse_predecessor(ids, &on, err);
+            int r = parse_predecessor(ids, kinds[i].kind, &on, err);
             if (r == 0)
                 r = add(l, kinds[i].kind, &on, err);
             if (r < 0)
@@ -197,21 +211,22 @@ static int parse_term(char *term, struct deplist *l, struct cw_error *err)
         }
         return 0;
     }
-    return cw_fail(err, -EINVAL, "'%s' is not a kind of dependency (afterok, afterany, afternotok)",
+    return cw_fail(err, -EINVAL, "'%s' is not a kind of dependency (after, afterany, afterok, afternotok, "
+                   "singleton)",
                    term);
 }
 
 int cw_dependency_parse(const char *text, struct cw_arena *a, size_t *ret_n, Cw__Dependency ***ret,
-                        struct cw_error *err)
+                        bool *ret_any, struct cw_error *err)
 {
     struct deplist l = {.arena = a};
-    if (strchr(text, '?') != NULL)
-        return cw_fail(err, -EINVAL,
-                       "'%s': alternatives (?) are not carried out, a comma means and", text);
+    *ret_any = strchr(text, '?') != NULL;
+    if (*ret_any && strchr(text, ',') != NULL)
+        return cw_fail(err, -EINVAL, "'%s': either commas (all of them) or ? (one is enough)", text);
     cw_autofree char *copy = cw_xstrdup(text);
     l.v = cw_arena_alloc(a, CW_SELECTOR_MAX_DEPENDENCIES * sizeof(Cw__Dependency *));
     for (char *term = copy, *next; term != NULL; term = next) {
-        next = strchr(term, ',');
+        next = strchr(term, *ret_any ? '?' : ',');
         if (next != NULL)
             *next++ = '\0';
         int r = parse_term(term, &l, err);

@@ -12,6 +12,7 @@
 #include "proto/job.pb-c.h"
 
 #define CW_SELECTOR_MAX_DEPENDENCIES 1024
+#define CW_SELECTOR_MAX_DELAY_MIN 525600u /* a year */
 
 struct cw_selector {
     uint64_t first, last;    /* job ids; equal but for "5-9" */
@@ -27,6 +28,7 @@ int cw_selector_split(const char *text, struct cw_strv *ret, struct cw_error *er
 /* "12" or "12_3": array_id 0 for a plain job. buf of 48 bytes. */
 char *cw_selector_format(uint64_t id, uint64_t array_id, uint64_t index, char *buf, size_t cap);
 /* "afterok:12:13,afterany:14_*,afterok:15_3" into dependencies (allocated in the arena). Knows the
- * grammar of all kinds; which of them are carried out is cw_check_dependency_kind's. */
+ * grammar of all kinds; which of them are carried out is cw_check_dependency_kind's. "after:12+5"
+ * means five minutes after its start. `?` instead of the commas: one of them is enough. */
 int cw_dependency_parse(const char *text, struct cw_arena *a, size_t *ret_n, Cw__Dependency ***ret,
-                        struct cw_error *err);
+                        bool *ret_any, struct cw_error *err);

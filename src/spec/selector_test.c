@@ -97,10 +97,11 @@ static void test_dependencies(void **state)
 {
     struct cw_arena *a = cw_arena_create();
     Cw__Dependency **d;
+    bool any;
     size_t n;
     (void)state;
     assert_int_equal(
-        cw_dependency_parse("afterok:12:13,afterany:14_*,singleton,afterok:15_3", a, &n, &d, NULL),
+        cw_dependency_parse("afterok:12:13,afterany:14_*,singleton,afterok:15_3", a, &n, &d, &any, NULL),
         0);
     assert_int_equal(n, 5);
     assert_false(d[2]->has_index);
@@ -118,26 +119,28 @@ static void test_dependency_refusals(void **state)
     static const struct {
         const char *text, *refusal;
     } rows[] = {
-        {"", "'' is not a kind of dependency (afterok, afterany, afternotok)"},
-        {"12", "'12' is not a kind of dependency (afterok, afterany, afternotok)"},
+        {"", "'' is not a kind of dependency (after, afterany, afterok, afternotok, singleton)"},
+        {"12", "'12' is not a kind of dependency (after, afterany, afterok, afternotok, singleton)"},
         {"afterok", "afterok needs a job id: afterok:ID"},
         {"afterok:", "job '' is not a job id (12, 12_3, 12_[0-3], 5-9, 12:2)"},
         {"afterok:77_", "job '77_': an array index is missing behind _"},
         {"afterok:77_[1-2]", "job '77_[1-2]': a dependency names one job or one element"},
         {"afterok:5-9", "job '5-9': a dependency names one job or one element"},
-        {"afterok:1,", "'' is not a kind of dependency (afterok, afterany, afternotok)"},
-        {"afterok:1?afterok:2",
-         "'afterok:1?afterok:2': alternatives (?) are not carried out, a comma means and"},
+        {"afterok:1,", "'' is not a kind of dependency (after, afterany, afterok, afternotok, singleton)"},
+        {"afterok:1?afterok:2,singleton",
+         "'afterok:1?afterok:2,singleton': either commas (all of them) or ? (one is enough)"},
+        {"afterok:1+5", "'1+5': only after knows a delay"},
         {"singleton:1", "singleton takes no job id"},
-        {"after:1+5", "job '1+5': '+5' is too much (12, 12_3, 12_[0-3], 5-9, 12:2)"},
+        {"after:1+x", "minutes behind 1+: 'x' is not a whole number from 0 to 525600"},
     };
     (void)state;
     for (size_t i = 0; i < CW_ARRAY_LEN(rows); i++) {
         struct cw_arena *a = cw_arena_create();
         struct cw_error err = {0};
         Cw__Dependency **d;
+    bool any;
         size_t n;
-        assert_int_equal(cw_dependency_parse(rows[i].text, a, &n, &d, &err), -EINVAL);
+        assert_int_equal(cw_dependency_parse(rows[i].text, a, &n, &d, &any, &err), -EINVAL);
         assert_string_equal(err.text, rows[i].refusal);
         cw_arena_destroy(a);
     }
