@@ -5,6 +5,7 @@
 #include "cmds/cli.h"
 #include "cmds/jobquery.h"
 #include "cmds/jobtext.h"
+#include "cmds/jobupdate.h"
 
 static const struct cw_arg args[] = {{NULL, 0, NULL, NULL}};
 
@@ -18,6 +19,7 @@ static const struct {
     {"release", "ID ...: undo hold", true, true},
     {"requeue", "ID ...: end what runs and start it again", true, true},
     {"requeuehold", "ID ...: the same, and hold it", true, true},
+    {"update", "JOB ... KEY=VALUE ...: change jobs that wait (some things of running ones too)", true, false},
     {"pause", "nothing starts any more; what runs goes on", false, false},
     {"unpause", "undo pause", false, false},
     {"diag", "counts, times and queues of the controller", false, false},
@@ -162,6 +164,8 @@ int cw_cmd_ctl(struct cw_cli *c, int argc, char *const *argv)
         return cw_cli_usage(c, "%s needs an argument: %s", verb, verbs[i].help);
     if (verbs[i].takes_jobs && (rc = check_ids(c)) >= 0)
         return rc;
+    if (strcmp(verb, "update") == 0)
+        return cw_jobupdate(c);
     bool is_show = strcmp(verb, "show") == 0;
     bool of_jobs = is_show || verbs[i].takes_jobs;
     if (is_show && (c->operand.n < 3 || strcmp(c->operand.v[1], "job") != 0))

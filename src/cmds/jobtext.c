@@ -184,6 +184,44 @@ static json_t *attempt_json(const Cw__AttemptRecord *a)
     return o;
 }
 
+/* What it asks for: where, when, how often. */
+static void add_wishes(json_t *o, const Cw__JobSpec *s)
+{
+    const Cw__Settings *t = s->settings;
+    add_int(o, "cores", cw_spec_cores(s));
+    add_int(o, "ntasks", cw_spec_ntasks(s));
+    if (s->has_nodes_min)
+        add_int(o, "nodes_min", s->nodes_min);
+    if (s->has_nodes_max)
+        add_int(o, "nodes_max", s->nodes_max);
+    if (t != NULL && t->has_mem_bytes)
+        add_int(o, "mem_bytes", t->mem_bytes);
+    if (t != NULL && t->has_mem_per_cpu_bytes)
+        add_int(o, "mem_per_cpu_bytes", t->mem_per_cpu_bytes);
+    if (t != NULL && t->has_mem_per_gpu_bytes)
+        add_int(o, "mem_per_gpu_bytes", t->mem_per_gpu_bytes);
+    if (cw_spec_gpus(s) > 0)
+        add_int(o, "gpus", cw_spec_gpus(s));
+    if (s->has_exclusive && s->exclusive)
+        json_object_set_new(o, "exclusive", json_true());
+    add_str(o, "nodelist", s->nodelist);
+    add_str(o, "exclude", s->exclude);
+    add_str(o, "constraint", s->constraint);
+    add_str(o, "prefer", s->prefer);
+    if (s->has_time_limit_s && s->time_limit_s != CW_DURATION_UNLIMITED)
+        add_int(o, "time_limit_s", s->time_limit_s);
+    if (s->has_time_est_s)
+        add_int(o, "time_est_s", s->time_est_s);
+    add_time(o, "begin", s->has_begin_ns, s->begin_ns);
+    add_time(o, "deadline", s->has_deadline_ns, s->deadline_ns);
+    if (s->has_retries)
+        add_int(o, "retries", s->retries);
+    add_str(o, "retry_on", s->retry_on);
+    if (s->has_nice)
+        json_object_set_new(o, "nice", json_integer(s->nice));
+    add_str(o, "comment", s->comment);
+}
+
 json_t *cw_jobtext_json(const Cw__JobInfo *j)
 {
     cw_autobuf struct cw_buf id = {0};
@@ -203,13 +241,7 @@ json_t *cw_jobtext_json(const Cw__JobInfo *j)
         add_str(o, "reason", j->reason);
         add_str(o, "reason_text", j->reason_text);
     }
-    add_int(o, "cores", cw_spec_cores(j->spec));
-    if (j->spec->settings != NULL && j->spec->settings->has_mem_bytes)
-        add_int(o, "mem_bytes", j->spec->settings->mem_bytes);
-    if (cw_spec_gpus(j->spec) > 0)
-        add_int(o, "gpus", cw_spec_gpus(j->spec));
-    if (j->spec->has_time_limit_s && j->spec->time_limit_s != CW_DURATION_UNLIMITED)
-        add_int(o, "time_limit_s", j->spec->time_limit_s);
+    add_wishes(o, j->spec);
     add_str(o, "workdir", j->spec->workdir);
     add_str(o, "account", j->spec->account);
     add_str(o, "qos", j->spec->qos);

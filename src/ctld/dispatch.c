@@ -20,6 +20,7 @@ static const struct {
     {CW_KIND_CANCEL, cw_req_cancel}, {CW_KIND_WAIT, cw_req_wait},
     {CW_KIND_NODES, cw_req_nodes},   {CW_KIND_NODE_SET, cw_req_node_set},
     {CW_KIND_TICKET, cw_req_ticket}, {CW_KIND_CTL, cw_req_ctl},
+    {CW_KIND_UPDATE, cw_req_update},
     {CW_KIND_PRIO, cw_req_prio},
     {CW_KIND_EVENTS, cw_req_events},
     {CW_KIND_STEP_CREATE, cw_req_step_create},

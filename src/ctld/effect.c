@@ -184,6 +184,8 @@ static void send_run(void *arg, bool committed)
             cw_crashpoint("effect.after-send-start");
         } else if (s->kind == CW_EFFECT_SEND_KILL) {
             cw_nodelink_send_kill(s->c, n, s->id, s->attempt, s->cause, s->grace_ms);
+        } else if (s->kind == CW_EFFECT_SEND_LIMIT) {
+            cw_nodelink_send_limit(s->c, n, s->id, s->attempt);
         } else {
             cw_nodelink_send_signal(s->c, n, s->id, s->attempt, s->signal);
         }
@@ -228,6 +230,7 @@ void cw_effects_on(const struct cw_effect *e, void *arg)
         break;
     case CW_EFFECT_SEND_START:
     case CW_EFFECT_SEND_KILL:
+    case CW_EFFECT_SEND_LIMIT:
     case CW_EFFECT_SEND_SIGNAL: send_later(fx, e); break;
     case CW_EFFECT_JOB_FINAL: job_final(fx, e->job); break;
     case CW_EFFECT_RUN_CYCLE: cw_cycle_want(fx->c->cycle); break;

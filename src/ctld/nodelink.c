@@ -443,3 +443,23 @@ void cw_nodelink_send_signal(struct cw_ctld *c, struct cw_node *n, uint64_t id, 
     m.signal = &sig;
     push(c, n, &m);
 }
+
+void cw_nodelink_send_limit(struct cw_ctld *c, struct cw_node *n, uint64_t id, uint32_t attempt)
+{
+    Cw__NodeRecordMsg m = CW__NODE_RECORD_MSG__INIT;
+    Cw__TaskLimit limit = CW__TASK_LIMIT__INIT;
+    Cw__TaskKey key = CW__TASK_KEY__INIT;
+    struct cw_attempt *a = cw_model_attempt_numbered(c->model, id, attempt);
+    if (a == NULL || a->state != CW__STATE__RUNNING || a->kill_step != 0)
+        return;
+    key.id = id;
+    key.attempt = attempt;
+    limit.key = &key;
+    if (a->deadline_ns != INT64_MAX) {
+        int64_t left = a->deadline_ns - cw_clock_real_ns();
+        limit.has_time_left_ms = true;
+        limit.time_left_ms = left > 0 ? (uint64_t)(left / CW_NS_PER_MS) : 0;
+    }
+    m.limit = &limit;
+    push(c, n, &m);
+}

@@ -22,5 +22,7 @@ size_t cw_nodelinks_count(const struct cw_nodelinks *k);
 void cw_nodelink_send_start(struct cw_ctld *c, struct cw_node *n, uint64_t id, uint32_t attempt);
 void cw_nodelink_send_kill(struct cw_ctld *c, struct cw_node *n, uint64_t id, uint32_t attempt,
                            Cw__Cause cause, uint32_t grace_ms);
+/* What is left of the time limit of an attempt that runs. */
+void cw_nodelink_send_limit(struct cw_ctld *c, struct cw_node *n, uint64_t id, uint32_t attempt);
 void cw_nodelink_send_signal(struct cw_ctld *c, struct cw_node *n, uint64_t id, uint32_t attempt,
                              uint32_t signal);

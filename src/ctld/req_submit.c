@@ -267,33 +267,6 @@ static int check_rank(const struct submit *x, const Cw__JobSpec *s, struct cw_er
                                                  : "nice: only administrators may go below 0");
 }
 
-static int check_item(struct submit *x, Cw__JobSpec *s, struct cw_error *err)
-{
-    struct cw_ctld *c = x->c;
-    int rc = check_user(x, err);
-    if (rc == 0)
-        rc = check_room(x, err);
-    if (rc == 0)
-        rc = check_rank(x, s, err);
-    if (rc < 0)
-        return rc;
-    const struct cw_partition *p = cw_model_partition_find(c->model, s->partition);
-    if (p == NULL)
-        return no_partition(x, s->partition != NULL ? s->partition : "", err);
-    rc = check_time(s, p, err);
-    if (rc == 0)
-        rc = check_array(x, s, err);
-    if (rc == 0)
-        rc = check_feasible(x, s, p, err);
-    if (rc == 0)
-        rc = check_isolation(c, s, err);
-    if (rc == 0)
-        rc = check_volumes(c, s, err);
-    for (size_t i = 0; rc == 0 && i < s->n_dependencies; i++)
-        rc = resolve_dependency(x, s, s->dependencies[i], err);
-    return rc;
-}
-
 /* Defaults of this moment become part of the job: a later change of the configuration does not
  * touch it. */
 static void fill_defaults(const struct submit *x, Cw__JobSpec *s)
@@ -313,6 +286,47 @@ static void fill_defaults(const struct submit *x, Cw__JobSpec *s)
         s->has_kill_grace_s = true;
         s->kill_grace_s = x->c->conf->kill_grace_s;
     }
+}
+
+/* What a spec asks of the site, apart from who asks and how full it is. */
+static int check_wishes(struct submit *x, Cw__JobSpec *s, struct cw_error *err)
+{
+    struct cw_ctld *c = x->c;
+    const struct cw_partition *p = cw_model_partition_find(c->model, s->partition);
+    if (p == NULL)
+        return no_partition(x, s->partition != NULL ? s->partition : "", err);
+    int rc = check_time(s, p, err);
+    if (rc == 0)
+        rc = check_array(x, s, err);
+    if (rc == 0)
+        rc = check_feasible(x, s, p, err);
+    if (rc == 0)
+        rc = check_isolation(c, s, err);
+    if (rc == 0)
+        rc = check_volumes(c, s, err);
+    for (size_t i = 0; rc == 0 && i < s->n_dependencies; i++)
+        rc = resolve_dependency(x, s, s->dependencies[i], err);
+    return rc;
+}
+
+static int check_item(struct submit *x, Cw__JobSpec *s, struct cw_error *err)
+{
+    int rc = check_user(x, err);
+    if (rc == 0)
+        rc = check_room(x, err);
+    if (rc == 0)
+        rc = check_rank(x, s, err);
+    return rc < 0 ? rc : check_wishes(x, s, err);
+}
+
+int cw_submit_recheck(struct cw_ctld *c, const struct cw_identity *who, struct cw_arena *a,
+                      Cw__JobSpec *s, struct cw_error *err)
+{
+    struct submit x = {.c = c, .arena = a, .who = who, .now_ns = cw_clock_real_ns()};
+    int rc = check_wishes(&x, s, err);
+    if (rc == 0)
+        fill_defaults(&x, s); /* of what was cleared */
+    return rc;
 }
 
 static int keep_item(struct submit *x, const Cw__SubmitItem *item, Cw__SubmitResult *r,

@@ -16,6 +16,10 @@ void cw_req_nodes(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCMe
 void cw_req_node_set(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCMessage *m);
 void cw_req_ticket(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCMessage *m);
 void cw_req_ctl(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCMessage *m);
+void cw_req_update(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCMessage *m);
+/* The site's checks of a submit for a spec that was changed. */
+int cw_submit_recheck(struct cw_ctld *c, const struct cw_identity *who, struct cw_arena *a,
+                      Cw__JobSpec *s, struct cw_error *err);
 void cw_req_prio(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCMessage *m);
 void cw_req_step_create(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCMessage *m);
 void cw_req_keep(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCMessage *m);

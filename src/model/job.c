@@ -39,29 +39,14 @@ static uint64_t time_limit(const Cw__JobSpec *s, const struct cw_partition *p)
     return p != NULL && p->max_time_s != 0 && t > p->max_time_s ? p->max_time_s : t;
 }
 
-static struct cw_job *job_create(struct cw_model *m, const Cw__JobRecord *rec, uint64_t id,
-                                 struct cw_error *err)
+/* What a spec says, into a job; also when it has changed. */
+static void take_spec(struct cw_model *m, struct cw_job *j, const Cw__JobSpec *s)
 {
-    const Cw__JobSpec *s = rec->spec;
-    struct cw_jobarray *a = NULL;
-    if (s->array != NULL && (a = cw_jobarray_create(s->array->indices, err)) == NULL)
-        return NULL;
     const struct cw_partition *p = cw_model_partition_find(m, s->partition);
-    struct cw_job *j = cw_xcalloc(1, sizeof(*j));
-    j->id = id;
-    j->array = a;
-    j->is_array = a != NULL;
-    j->count = a != NULL ? cw_idset_count(&a->indices) : 1;
-    j->throttle = a != NULL && s->array->has_throttle ? s->array->throttle : 0;
-    j->state = CW__STATE__PENDING;
-    j->held = rec->has_held ? rec->held : s->hold;
-    j->uid = rec->owner->uid;
-    j->gid = rec->owner->gid;
+    j->throttle = j->is_array && s->array->has_throttle ? s->array->throttle : 0;
     j->want = cw_want_get(m, s);
-    j->next_attempt = rec->has_next_attempt ? rec->next_attempt : 1;
     j->time_limit_s = time_limit(s, p);
     j->time_est_s = s->time_est_s < UINT32_MAX ? (uint32_t)s->time_est_s : UINT32_MAX;
-    j->submit_ns = rec->submit_ns;
     j->priority = INT64_MIN;
     j->set_priority = s->has_priority ? s->priority : INT64_MIN;
     j->nice = s->nice;
@@ -69,24 +54,53 @@ static struct cw_job *job_create(struct cw_model *m, const Cw__JobRecord *rec, u
     j->no_requeue = s->no_requeue;
     j->has_deps = s->n_dependencies > 0;
     j->kill_grace_s = s->kill_grace_s;
-    j->held_by_admin = rec->held_by_admin;
     j->keep_invalid = s->keep_on_invalid_dep;
     j->deps_any = s->dependency_rule != NULL && strcmp(s->dependency_rule, CW_DEPS_ANY) == 0;
+    j->deadline_ns = s->has_deadline_ns ? s->deadline_ns : INT64_MAX;
+    j->retries = s->retries;
+    j->retry_delay_s = s->retry_delay_s;
+    j->retry_on = cw_names_get(m, s->retry_on);
+    j->name = cw_names_get(m, s->name);
+    j->account = cw_names_get(m, s->account);
+}
+
+static void drop_spec(struct cw_model *m, struct cw_job *j)
+{
+    cw_want_put(m, cw_steal(j->want));
+    cw_names_put(m, cw_steal(j->retry_on));
+    cw_names_put(m, cw_steal(j->name));
+    cw_names_put(m, cw_steal(j->account));
+}
+
+static struct cw_job *job_create(struct cw_model *m, const Cw__JobRecord *rec, uint64_t id,
+                                 struct cw_error *err)
+{
+    const Cw__JobSpec *s = rec->spec;
+    struct cw_jobarray *a = NULL;
+    if (s->array != NULL && (a = cw_jobarray_create(s->array->indices, err)) == NULL)
+        return NULL;
+    struct cw_job *j = cw_xcalloc(1, sizeof(*j));
+    j->id = id;
+    j->array = a;
+    j->is_array = a != NULL;
+    j->count = a != NULL ? cw_idset_count(&a->indices) : 1;
+    j->state = CW__STATE__PENDING;
+    j->held = rec->has_held ? rec->held : s->hold;
+    j->held_by_admin = rec->held_by_admin;
+    j->uid = rec->owner->uid;
+    j->gid = rec->owner->gid;
+    j->user = cw_names_get(m, rec->owner->name);
+    j->next_attempt = rec->has_next_attempt ? rec->next_attempt : 1;
+    j->submit_ns = rec->submit_ns;
     j->begin_ns = rec->has_not_before_ns && rec->not_before_ns > s->begin_ns ? rec->not_before_ns
                                                                              : s->begin_ns;
     j->early = j->begin_ns > rec->submit_ns; /* one in the past is over at the first look */
-    j->deadline_ns = s->has_deadline_ns ? s->deadline_ns : INT64_MAX;
     j->timer_pos = UINT32_MAX;
-    j->retries = s->retries;
-    j->retry_delay_s = s->retry_delay_s;
     j->node_faults = rec->node_faults;
     j->retries_used = rec->retries_used;
-    j->retry_on = cw_names_get(m, s->retry_on);
-    j->name = cw_names_get(m, s->name);
-    j->user = cw_names_get(m, rec->owner->name);
-    j->account = cw_names_get(m, s->account);
     cw_list_init(&j->attempts);
     cw_list_init(&j->waiters);
+    take_spec(m, j, s);
     pack_fixed(j, rec);
     return j;
 }
@@ -101,11 +115,8 @@ void cw_job_destroy(struct cw_model *m, struct cw_job *j)
         cw_list_entry(pos, struct cw_attempt, on_job)->job = NULL;
         cw_list_remove(pos);
     }
-    cw_names_put(m, j->name);
     cw_names_put(m, j->user);
-    cw_names_put(m, j->account);
-    cw_want_put(m, j->want);
-    cw_names_put(m, j->retry_on);
+    drop_spec(m, j);
     cw_names_put(m, j->end_reason);
     cw_jobarray_destroy(j->array);
     free(j->spec_packed);
@@ -138,6 +149,66 @@ int cw_model_submit(struct cw_model *m, const Cw__JobRecord *rec, struct cw_job 
     if (!j->parked)
         cw_emit_cycle(m);
     *ret = j;
+    return 0;
+}
+
+/* The stored part that does not change by itself, with the new spec. */
+static void repack(struct cw_job *j, const Cw__JobSpec *s)
+{
+    Cw__JobRecord *old = cw_job_record(j), rec = *old;
+    rec.spec = (Cw__JobSpec *)s;
+    rec.has_revision = true;
+    rec.revision = old->revision + 1;
+    free(cw_steal(j->spec_packed));
+    pack_fixed(j, &rec);
+    cw__job_record__free_unpacked(old, NULL);
+}
+
+/* A changed limit counts for what runs, from its start. */
+static void set_limits(struct cw_model *m, struct cw_job *j)
+{
+    cw_list_each(pos, &j->attempts) {
+        struct cw_attempt *a = cw_list_entry(pos, struct cw_attempt, on_job);
+        if (a->state != CW__STATE__RUNNING || a->kill_step != 0)
+            continue;
+        cw_heap_set(m, a, cw_attempt_limit_end(a));
+        cw_emit_attempt(m, CW_EFFECT_PUT_ATTEMPT, a);
+        cw_emit(m, &(struct cw_effect){.kind = CW_EFFECT_SEND_LIMIT,
+                                       .job = j,
+                                       .attempt = a,
+                                       .node = a->parts[0].node});
+    }
+}
+
+int cw_model_update(struct cw_model *m, struct cw_job *j, const Cw__JobSpec *s, bool new_deps,
+                    uint32_t uid, const char *what, int64_t now_ns, struct cw_error *err)
+{
+    if (cw_model_partition_find(m, s->partition) == NULL)
+        return cw_fail(err, -EINVAL, "partition %s does not exist", s->partition);
+    int r = new_deps ? cw_deps_check(m, s, err) : 0;
+    if (r == 0 && new_deps && cw_deps_cycle(m, j, s))
+        r = cw_fail(err, -EINVAL, "dependency: it would wait for itself");
+    if (r < 0)
+        return r;
+    bool limit = s->time_limit_s != j->time_limit_s;
+    cw_queue_leave(m, j);
+    if (new_deps)
+        cw_deps_detach(m, j);
+    repack(j, s);
+    drop_spec(m, j);
+    take_spec(m, j, s);
+    j->begin_ns = s->begin_ns;
+    if (new_deps)
+        cw_deps_attach(m, j, s, false);
+    j->early = j->begin_ns > now_ns;
+    cw_jobtimer_set(m, j);
+    cw_queue_place(m, j);
+    cw_job_settle(j);
+    if (limit)
+        set_limits(m, j);
+    cw_emit_job(m, CW_EFFECT_PUT_JOB, j);
+    cw_emit_event(m, j, NULL, NULL, uid, "update", "%s", what);
+    cw_emit_cycle(m);
     return 0;
 }
 

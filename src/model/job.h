@@ -166,6 +166,7 @@ enum cw_effect_kind {
     CW_EFFECT_DONE,  /* attempt has its terminal state (once): index by end time */
     CW_EFFECT_SEND_START, /* these three: to the effect's node, one of the attempt's */
     CW_EFFECT_SEND_KILL,
+    CW_EFFECT_SEND_LIMIT,  /* its time limit changed: to the head's node */
     CW_EFFECT_SEND_SIGNAL,
     CW_EFFECT_JOB_FINAL,   /* all elements terminal: tell waiters (unlink them); then it is freed */
     CW_EFFECT_RUN_CYCLE    /* something may start now */
@@ -195,6 +196,13 @@ void cw_model_destroy(struct cw_model *m);
  * or refuse). */
 int cw_model_submit(struct cw_model *m, const Cw__JobRecord *rec, struct cw_job **ret,
                     struct cw_error *err);
+/* Gives a job this spec (all of it) instead of its own. The caller has checked that it may change and
+ * what it changes to; of a running job only what costs no other room. A changed time limit counts for
+ * what runs. new_deps: dependencies are among what changed; else the open ones stay as they are. Emits
+ * PUT_JOB, EVENT update (with `what`), SEND_LIMIT. -EINVAL: partition, or a dependency that cannot be
+ * met or leads back to the job; nothing changed then. */
+int cw_model_update(struct cw_model *m, struct cw_job *j, const Cw__JobSpec *s, bool new_deps,
+                    uint32_t uid, const char *what, int64_t now_ns, struct cw_error *err);
 /* Rebuilds one job from its stored row (no effects). Jobs come in the order of their ids, before
  * the attempts. *ret is NULL for what need not be in memory: a terminal job, an attempt whose
  * ledger is freed. An attempt of an unknown node makes that node (without inventory). Terminal

@@ -167,6 +167,38 @@ static const struct cw_job *earlier_same(struct cw_model *m, const struct cw_job
     return s.found;
 }
 
+/* Walks what the predecessors wait for, each job once. */
+bool cw_deps_cycle(struct cw_model *m, const struct cw_job *j, const Cw__JobSpec *s)
+{
+    size_t n = 0, cap = s->n_dependencies + 16;
+    bool found = false;
+    struct cw_idtable *seen = cw_idtable_create();
+    const struct cw_job **todo = cw_xcalloc(cap, sizeof(*todo));
+    for (size_t i = 0; i < s->n_dependencies; i++) {
+        const struct cw_job *pred = cw_model_job(m, s->dependencies[i]->job_id);
+        if (pred != NULL)
+            todo[n++] = pred;
+    }
+    while (n > 0 && !found) {
+        const struct cw_job *p = todo[--n];
+        found = p == j;
+        if (cw_idtable_set(seen, p->id, (void *)p) != NULL || p->deps == NULL)
+            continue;
+        if (n + p->deps->n > cap) {
+            cap = 2 * (n + p->deps->n);
+            todo = cw_xrealloc(todo, cap, sizeof(*todo));
+        }
+        for (size_t i = 0; i < p->deps->n; i++) {
+            const struct cw_job *pred = cw_model_job(m, p->deps->edges[i].pred_id);
+            if (pred != NULL)
+                todo[n++] = pred;
+        }
+    }
+    free(todo);
+    cw_idtable_destroy(seen);
+    return found;
+}
+
 /* How many edges point at elements of a live array; kept there so that most elements need no
  * look-up. */
 static void count_element_dep(struct cw_model *m, uint64_t pred_id, int step)

@@ -126,6 +126,8 @@ void cw_queue_place(struct cw_model *m, struct cw_job *j);
 void cw_queue_leave(struct cw_model *m, struct cw_job *j);
 
 /* job_deps.c */
+/* Would j wait for itself with the dependencies of s? */
+bool cw_deps_cycle(struct cw_model *m, const struct cw_job *j, const Cw__JobSpec *s);
 int cw_deps_check(struct cw_model *m, const Cw__JobSpec *s, struct cw_error *err);
 void cw_deps_attach(struct cw_model *m, struct cw_job *j, const Cw__JobSpec *s, bool restoring);
 void cw_deps_detach(struct cw_model *m, struct cw_job *j);

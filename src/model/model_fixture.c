@@ -14,7 +14,7 @@ static const char *const words[] = {
     [CW_EFFECT_PUT_JOB] = "put-job",     [CW_EFFECT_PUT_ATTEMPT] = "put-attempt",
     [CW_EFFECT_PUT_NODE] = "put-node",   [CW_EFFECT_EVENT] = "event",
     [CW_EFFECT_DONE] = "done",           [CW_EFFECT_SEND_START] = "send-start",
-    [CW_EFFECT_SEND_KILL] = "send-kill", [CW_EFFECT_SEND_SIGNAL] = "send-signal",
+    [CW_EFFECT_SEND_KILL] = "send-kill", [CW_EFFECT_SEND_LIMIT] = "send-limit", [CW_EFFECT_SEND_SIGNAL] = "send-signal",
     [CW_EFFECT_JOB_FINAL] = "final",     [CW_EFFECT_RUN_CYCLE] = "cycle",
 };
 

@@ -142,7 +142,7 @@ static bool check_job(struct cw_job *j, void *arg)
     if (waits != (j->in_queue.next != NULL))
         DIFFERS(c, "job %llu %s but is %s a queue", (unsigned long long)j->id,
                 waits ? "waits" : "does not wait", waits ? "not in" : "in");
-    if (waits && j->parked != (j->held || j->deps != NULL || j->partition == UINT16_MAX))
+    if (waits && j->parked != (j->held || j->deps != NULL || j->early || j->partition == UINT16_MAX))
         DIFFERS(c, "job %llu is in the wrong queue", (unsigned long long)j->id);
     if (waits && cw_job_reason(j) == CW_REASON_NONE)
         DIFFERS(c, "job %llu waits without a reason", (unsigned long long)j->id);

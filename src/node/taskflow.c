@@ -231,12 +231,21 @@ static void on_signal(struct cw_node *n, const Cw__TaskSignal *m)
         send_packed(e->shepherd, CW_PACKET_SIGNAL, &m->base);
 }
 
+static void on_limit(struct cw_node *n, const Cw__TaskLimit *m)
+{
+    struct cw_tasktab_entry *e = cw_tasktab_find(n->tasks, m->key->id, m->key->attempt);
+    if (e != NULL && e->shepherd != NULL)
+        send_packed(e->shepherd, CW_PACKET_LIMIT, &m->base);
+}
+
 void cw_taskflow_record(struct cw_node *n, const Cw__NodeRecordMsg *m)
 {
     if (m->start != NULL)
         on_start(n, m->start);
     if (m->signal != NULL)
         on_signal(n, m->signal);
+    if (m->limit != NULL)
+        on_limit(n, m->limit);
     if (m->kill != NULL)
         on_kill(n, m->kill);
 }

@@ -317,6 +317,19 @@ static void on_forget(struct cw_herd *h, const Cw__TaskKey *k)
     forget_if_done(h, t);
 }
 
+/* The limit counts from its start, as before; only what is left has changed. */
+static void on_limit(struct cw_herd *h, const Cw__TaskLimit *m)
+{
+    struct cw_task *t = find(h, m->key);
+    if (t == NULL || t->phase != CW_TASK_RUNNING || t->kill_cause != 0)
+        return;
+    t->limit_at = m->has_time_left_ms && m->time_left_ms < INT64_MAX / 2
+                      ? cw_herd_now_ms() + (int64_t)m->time_left_ms + 1
+                      : 0;
+    if (t->limit_at != 0)
+        cw_herd_wake(h, t->limit_at);
+}
+
 static void on_signal(struct cw_herd *h, const Cw__TaskSignal *m)
 {
     struct cw_task *t = find(h, m->key);
@@ -375,6 +388,7 @@ void cw_herd_packet(struct cw_herd *h, enum cw_packet_type type, const void *bod
     const ProtobufCMessageDescriptor *d = type == CW_PACKET_KILL     ? &cw__task_kill__descriptor
                                           : type == CW_PACKET_SIGNAL ? &cw__task_signal__descriptor
                                           : type == CW_PACKET_FORGET ? &cw__task_key__descriptor
+                                          : type == CW_PACKET_LIMIT  ? &cw__task_limit__descriptor
                                                                      : NULL;
     if (type == CW_PACKET_START)
         on_start(h, body, n);
@@ -393,6 +407,8 @@ void cw_herd_packet(struct cw_herd *h, enum cw_packet_type type, const void *bod
             on_kill(h, (const Cw__TaskKill *)m);
         else if (type == CW_PACKET_SIGNAL)
             on_signal(h, (const Cw__TaskSignal *)m);
+        else if (type == CW_PACKET_LIMIT)
+            on_limit(h, (const Cw__TaskLimit *)m);
         else
             on_forget(h, (const Cw__TaskKey *)m);
     }

@@ -32,7 +32,8 @@
     X(20, OPEN)   /* node: u64 request, u32 uid, u32 gid, path: open for reading as that user */   \
     X(21, QUIT)   /* node: take nothing new, go when nothing is left */                            \
     X(22, STEP_CALL)   /* node: a request to a step, its ticket checked */                         \
-    X(23, STEP_ACK)    /* node: a report is recorded for good */
+    X(23, STEP_ACK)    /* node: a report is recorded for good */                                   \
+    X(24, LIMIT)       /* node: TaskLimit: a time limit that changed */
 enum cw_packet_type {
 #define X(num, NAME) CW_PACKET_##NAME = num,
     CW_PACKETS(X)

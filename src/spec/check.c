@@ -395,5 +395,5 @@ int cw_check_spec(const Cw__JobSpec *s, const Cw__Payload *p, struct cw_error *e
         r = check_labels(s, err);
     if (r == 0 && s->has_allocation && s->allocation)
         return check_allocation(s, p, err);
-    return r < 0 ? r : check_payload(p, err);
+    return r < 0 || p == NULL ? r : check_payload(p, err);
 }

@@ -10,7 +10,8 @@
 #define CW_CHECK_MAX_PAYLOAD (768u * 1024u)
 #define CW_CHECK_MAX_CORES (1024u * 1024u) /* of one job */
 
-/* -EINVAL/-E2BIG with one sentence naming the field, its value and what is allowed. Fields that
+/* p NULL: a spec whose payload was checked before.
+ * -EINVAL/-E2BIG with one sentence naming the field, its value and what is allowed. Fields that
  * nothing carries out yet are refused too: what a job asks for is never dropped in silence. */
 int cw_check_spec(const Cw__JobSpec *s, const Cw__Payload *p, struct cw_error *err);
 int cw_check_dependency_kind(Cw__DependencyKind k, struct cw_error *err);
