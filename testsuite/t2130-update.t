@@ -1,6 +1,6 @@
 # Changing jobs after they were accepted: the same checks, nothing half done, what runs keeps its room.
 . "${CRUN_SRCDIR:?}/testsuite/lib.sh"
-plan 33
+plan 35
 SYNTHETIC="core:8 pu:1" instance_start 'kill_grace = 2' 'partition "main" { default = true
 max_time = 2h }' 'partition "other" { max_time = 10m }'
 cd "$T" || exit 1
@@ -57,6 +57,14 @@ f=$(submit -t 4s -o /dev/null -- sh -c 'sleep 7')
 wait_for 20 job_is "$f" running
 crun-ctl update "$f" time=1m
 ok "a longer one reaches the node" timeout 30 crun-wait "$f"
+
+s=$(submit -t 10m --signal=USR1@598 -o s.out -- sh -c 'trap "echo got; exit 0" USR1; while :; do sleep 0.1; done')
+wait_for 20 job_is "$s" running
+crun-ctl update "$s" time=11m
+wait_for 2 grep -q got s.out
+is "the early signal moves with the limit" "$(cat s.out)" ""
+crun-ctl update "$s" time=9m59s
+ok "back, and it comes" timeout 30 crun-wait "$s"
 
 # arrays
 g=$(submit -a 0-5%1 -o /dev/null -- sleep 3)

@@ -24,6 +24,15 @@ void cw_earlysignal_plan(struct cw_task *t, const Cw__TaskStart *s, int64_t now_
         t->early_at = now_ms + 1; /* the whole limit is shorter: at once */
 }
 
+void cw_earlysignal_moved(struct cw_task *t, int64_t old_limit_at, int64_t now_ms)
+{
+    if (t->early_at == 0)
+        return;
+    t->early_at = t->limit_at == 0 ? 0 : t->early_at + (t->limit_at - old_limit_at);
+    if (t->limit_at != 0 && t->early_at <= now_ms)
+        t->early_at = now_ms + 1;
+}
+
 static int send(const struct cw_task *t)
 {
     if (!t->early_leader)

@@ -5,4 +5,6 @@
 
 /* After limit_at is known; without a limit nothing is sent. */
 void cw_earlysignal_plan(struct cw_task *t, const Cw__TaskStart *s, int64_t now_ms);
+/* The limit has moved from old_limit_at: so does the signal, if it is still to come. */
+void cw_earlysignal_moved(struct cw_task *t, int64_t old_limit_at, int64_t now_ms);
 void cw_earlysignal_due(struct cw_task *t, int64_t now_ms); /* sends it when its time has come */

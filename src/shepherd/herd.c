@@ -323,11 +323,13 @@ static void on_limit(struct cw_herd *h, const Cw__TaskLimit *m)
     struct cw_task *t = find(h, m->key);
     if (t == NULL || t->phase != CW_TASK_RUNNING || t->kill_cause != 0)
         return;
+    int64_t old = t->limit_at, now = cw_herd_now_ms();
     t->limit_at = m->has_time_left_ms && m->time_left_ms < INT64_MAX / 2
-                      ? cw_herd_now_ms() + (int64_t)m->time_left_ms + 1
+                      ? now + (int64_t)m->time_left_ms + 1
                       : 0;
+    cw_earlysignal_moved(t, old, now);
     if (t->limit_at != 0)
-        cw_herd_wake(h, t->limit_at);
+        cw_herd_wake(h, t->early_at != 0 ? t->early_at : t->limit_at);
 }
 
 static void on_signal(struct cw_herd *h, const Cw__TaskSignal *m)
