@@ -48,7 +48,8 @@ is "--since now is empty, since midnight is not" "$(crun-events --since=now | wc
 like "a line has time, job, event and text" "$(crun-events "$id" | sed -n 2p)" "^[-0-9T:]+Z job $id start on n1: cores"
 
 # the cursor outlives the controller
-crun-events -f --jsonl -W 60s >over.jsonl 2>/dev/null &
+last=$(crun-events --jsonl | tail -n 1 | jq .seq)
+crun-events -f --jsonl --after="$last" -W 60s >over.jsonl 2>/dev/null &
 follower=$!
 a=$(submit -- true)
 crun-wait "$a"

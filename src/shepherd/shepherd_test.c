@@ -342,6 +342,21 @@ static void a_cancelled_task_that_ends_by_itself_was_cancelled(void **state)
     assert_int_equal(e->exit_code, 0);
 }
 
+/* Whoever adopts orphans may not have reaped it yet. */
+static bool is_dead(pid_t pid)
+{
+    char path[40], text[256] = "";
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    FILE *f = fopen(path, "re");
+    if (f == NULL)
+        return true;
+    size_t n = fread(text, 1, sizeof(text) - 1, f);
+    (void)fclose(f);
+    text[n] = '\0';
+    const char *behind = strrchr(text, ')');
+    return behind == NULL || behind[1] == '\0' || behind[2] == 'Z' || behind[2] == 'X';
+}
+
 static void what_a_leader_leaves_behind_is_killed_before_the_end_is_told(void **state)
 {
     (void)state;
@@ -350,7 +365,7 @@ static void what_a_leader_leaves_behind_is_killed_before_the_end_is_told(void **
     const Cw__TaskEnd *e = cw_rig_end_of(cw_rig_run(&j));
     assert_int_equal(e->exit_code, 4);
     assert_true(e->empty);
-    assert_int_equal(kill((pid_t)strtol(cw_rig_text_of("left.txt"), NULL, 10), 0), -1);
+    assert_true(is_dead((pid_t)strtol(cw_rig_text_of("left.txt"), NULL, 10)));
 }
 
 static void a_new_link_hears_everything_until_it_forgets(void **state)

@@ -117,7 +117,8 @@ static const struct row refused[] = {
     {"retry-on", "exit:300", "option --retry-on: '300' is not a whole number from 0 to 255"},
     {"deadline", "2001-01-01", "option --deadline: '2001-01-01' has passed"},
     {"begin", "soon",
-     "option --begin: 'soon' is not a time: now+2hours, 16:00, tomorrow, 2027-01-31T08:00 are"},
+     "option --begin: 'soon' is no time: now+2hours, 16:00, tomorrow, noon, 12/31/26, 2026-12-31 or "
+     "2026-12-31T16:00 are some"},
     {"d", "afterok:77_", "option --dependency: job '77_': an array index is missing behind _"},
     {"G", "a100:x", "option --gpus: 'x' is not a whole number from 0 to 1024"},
     {"gres", "license:2", "option --gres: 'license:2': only gpu:N or gpu:TYPE:N is known"},
