@@ -164,7 +164,8 @@ static bool deliver(struct cw_steppart *p, struct cw_arena *a, const Cw__StepRea
     bool taken = p->session->stop == 0;
     if (taken) {
         p->inbox[p->n_inbox++] = (struct cw_stepdelivery){a, r};
-        p->silent = false;
+        p->silent = p->missing = false;
+        p->n_heard++;
         if (r->eof) {
             p->over = true;
             p->cause = r->has_cause ? r->cause : CW__CAUSE__CAUSE_EXIT;

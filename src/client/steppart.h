@@ -38,6 +38,8 @@ struct cw_steppart {
     bool in_closed, eof_sent;
     struct cw_stepctl ctl[CW_STEPPART_CTL_MAX];
     unsigned n_ctl;
+    uint64_t n_heard, n_heard_then; /* answers to the reader; at the minder's last look */
+    unsigned n_still;               /* its looks without a new one */
 
     uint64_t delivered_seq; /* the caller's thread only */
 };

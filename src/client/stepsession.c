@@ -19,7 +19,7 @@
 
 #define RENEW_NS (60 * CW_NS_PER_S) /* before a ticket expires */
 #define LOOK_NS (2 * CW_NS_PER_S)   /* how often the controller is asked about a silent node */
-#define SETTLE_LOOKS 3              /* after its end was heard: what the node may still have to say */
+#define SETTLE_LOOKS 3 /* so often nothing new, once the controller says that it is over */
 #define TICKET_MAC 32u
 
 void cw_stepsession_wake(struct cw_stepsession *s)
@@ -137,32 +137,45 @@ static bool look(struct cw_stepsession *s, struct cw_client *c)
     return over;
 }
 
-/* all: also of nodes that may yet come back. */
-static void give_up(struct cw_stepsession *s, bool all)
+/* The controller says that it is over: what a node has yet to tell comes soon, or never. */
+static void give_up(struct cw_stepsession *s)
 {
     pthread_mutex_lock(&s->lock);
-    for (uint32_t i = 0; i < s->n; i++)
-        if (!s->parts[i].over && s->parts[i].silent && (all || s->parts[i].missing))
-            s->parts[i].over = s->parts[i].gone = true;
+    for (uint32_t i = 0; i < s->n; i++) {
+        struct cw_steppart *p = &s->parts[i];
+        bool still = p->n_inbox == 0 && p->n_heard == p->n_heard_then;
+        p->n_heard_then = p->n_heard;
+        p->n_still = still ? p->n_still + 1 : 0;
+        if (!p->over && (p->missing || p->n_still >= SETTLE_LOOKS))
+            p->over = p->gone = true;
+    }
     pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->lock);
     cw_stepsession_wake(s);
 }
 
 struct due {
-    bool all_over, silent;
+    bool all_over, silent; /* silent: the controller has to be asked */
     struct cw_steppart *ticket; /* one that needs a new one */
     int64_t next_ns;
 };
 
+static bool by_itself(Cw__Cause c)
+{
+    return c == CW__CAUSE__CAUSE_EXIT || c == CW__CAUSE__CAUSE_SIGNAL;
+}
+
 static struct due find_due(struct cw_stepsession *s)
 {
     struct due d = {.all_over = true, .next_ns = INT64_MAX};
+    bool odd = false; /* one was ended: the others may be cut off without a word */
     int64_t now = cw_clock_real_ns();
     for (uint32_t i = 0; i < s->n; i++) {
         struct cw_steppart *p = &s->parts[i];
-        if (p->over)
+        if (p->over) {
+            odd = odd || p->gone || !by_itself(p->cause);
             continue;
+        }
         d.all_over = false;
         d.silent = d.silent || p->silent;
         if (d.ticket == NULL && (p->want_ticket || p->expires_ns - RENEW_NS <= now) && !p->silent)
@@ -170,6 +183,7 @@ static struct due find_due(struct cw_stepsession *s)
         if (p->expires_ns - RENEW_NS < d.next_ns)
             d.next_ns = p->expires_ns - RENEW_NS;
     }
+    d.silent = d.silent || odd;
     if (d.silent && now + LOOK_NS < d.next_ns)
         d.next_ns = now + LOOK_NS;
     return d;
@@ -177,7 +191,6 @@ static struct due find_due(struct cw_stepsession *s)
 
 static void mind(struct cw_stepsession *s, struct cw_client *c)
 {
-    int over_looks = 0;
     int64_t looked_ns = 0;
     pthread_mutex_lock(&s->lock);
     for (;;) {
@@ -196,9 +209,8 @@ static void mind(struct cw_stepsession *s, struct cw_client *c)
             renew(s, c, d.ticket);
         if (do_look) {
             looked_ns = now;
-            over_looks = look(s, c) ? over_looks + 1 : 0;
-            if (over_looks > 0)
-                give_up(s, over_looks >= SETTLE_LOOKS);
+            if (look(s, c))
+                give_up(s);
         }
         pthread_mutex_lock(&s->lock);
     }
@@ -478,10 +490,11 @@ void cw_stepsession_result(struct cw_stepsession *s, struct cw_stepresult *ret)
             ret->cause = p->cause;
         }
     }
-    if (s->record != NULL && s->record->has_cause && ret->cause == CW__CAUSE__CAUSE_EXIT)
-        ret->cause = s->record->cause;
-    else if (s->job_over && ret->incomplete && ret->cause == CW__CAUSE__CAUSE_EXIT)
+    if (s->job_over && ret->incomplete &&
+        (by_itself(ret->cause) || ret->cause == CW__CAUSE__CAUSE_PEER))
         ret->cause = s->job_cause;
+    else if (s->record != NULL && s->record->has_cause && ret->cause == CW__CAUSE__CAUSE_EXIT)
+        ret->cause = s->record->cause;
     pthread_mutex_unlock(&s->lock);
 }
 
