@@ -11,10 +11,12 @@
 
 #include "config.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "cmds/cli.h"
 #include "cmds/jobwait.h"
 #include "proto/walk.h"
+#include "spec/entries.h"
 #include "spec/jobfile.h"
 #include "spec/options.h"
 
@@ -51,6 +53,31 @@ static int read_script(struct submit *s, const char *file, struct cw_error *err)
                             s->request.directive_prefix, err);
 }
 
+/* The entries of an array come from there. */
+static bool wants_stdin(const struct cw_request *r)
+{
+    return (r->each_line != NULL && strcmp(r->each_line, "-") == 0) ||
+           (r->from_json != NULL && strcmp(r->from_json, "-") == 0);
+}
+
+/* --each-line, --from-json. */
+static int read_entries(struct submit *s, struct cw_error *err)
+{
+    struct cw_request *r = &s->request;
+    const char *file = r->each_line != NULL ? r->each_line : r->from_json;
+    cw_autobuf struct cw_buf text = {0};
+    if (file == NULL)
+        return 0;
+    bool is_stdin = strcmp(file, "-") == 0;
+    int rc = is_stdin ? cw_file_read_fd(STDIN_FILENO, "stdin", CW_ENTRIES_MAX, &text, err)
+                      : cw_file_read(file, CW_ENTRIES_MAX, &text, err);
+    if (rc < 0)
+        return rc;
+    rc = r->each_line != NULL ? cw_entries_lines(r, cw_buf_str(&text), text.len, err)
+                              : cw_entries_json(r, cw_buf_str(&text), text.len, err);
+    return rc < 0 ? cw_wrap(err, rc, "%s", is_stdin ? "stdin" : file) : 0;
+}
+
 static void set_submit_host(struct submit *s)
 {
     char host[HOST_NAME_MAX + 1];
@@ -71,12 +98,17 @@ static int build(struct submit *s)
     bool command = r->saw_dashes && file != NULL;
     if (r->wrap != NULL && file != NULL)
         rc = cw_fail(&err, -EINVAL, "--wrap and '%s': give one of them", file);
-    if (rc == 0 && r->wrap == NULL && !command)
+    bool script = r->wrap == NULL && !command;
+    if (rc == 0 && script && (file == NULL || strcmp(file, "-") == 0) && wants_stdin(r))
+        rc = cw_fail(&err, -EINVAL, "standard input: the job file or the entries, not both");
+    if (rc == 0 && script)
         rc = read_script(s, file, &err);
     if (rc == 0 && r->wrap == NULL && file != NULL)
         cw_request_set_argv(r, s->argc - first - !command, s->argv + first + !command);
     if (rc == 0)
         rc = cw_request_environ(r, environ, false, &err);
+    if (rc == 0)
+        rc = read_entries(s, &err);
     char cwd[PATH_MAX];
     if (rc == 0 && getcwd(cwd, sizeof(cwd)) == NULL)
         rc = cw_fail_errno(&err, -errno, "current directory");
@@ -94,18 +126,24 @@ static void print_warnings(const struct submit *s)
         fprintf(stderr, "%s: warning: %s\n", s->cli->name, s->request.warnings.v[i]);
 }
 
-static void print_test_only(const struct submit *s)
+static void print_test_only(const struct submit *s, const Cw__SubmitResult *r)
 {
+    char when[40];
     json_t *origins = json_array();
     for (size_t i = 0; i < s->request.origins.n; i++)
         json_array_append_new(origins, json_string(s->request.origins.v[i]));
     if (s->request.json) {
-        cw_cli_print_json("submit-test",
-                          json_pack("{s:o, s:o}", "spec", cw_walk_json(&s->request.spec->base),
-                                    "origins", origins));
+        json_t *o = json_pack("{s:o, s:o}", "spec", cw_walk_json(&s->request.spec->base), "origins",
+                              origins);
+        if (r->has_start_ns)
+            json_object_set_new(o, "start", json_string(cw_clock_format(r->start_ns, when,
+                                                                        sizeof(when))));
+        cw_cli_print_json("submit-test", o);
         return;
     }
     printf("The request is acceptable; nothing was submitted.\n");
+    if (r->has_start_ns)
+        printf("It would start at about %s.\n", cw_clock_format(r->start_ns, when, sizeof(when)));
     for (size_t i = 0; i < s->request.origins.n; i++)
         printf("  %s\n", s->request.origins.v[i]);
     json_decref(origins);
@@ -166,7 +204,7 @@ static int send(struct submit *s)
         return cw_cli_fail(s->cli, &err);
     }
     if (s->request.test_only) {
-        print_test_only(s);
+        print_test_only(s, r);
         return CW_EXIT_OK;
     }
     return print_result(s, r);

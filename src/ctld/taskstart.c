@@ -69,6 +69,20 @@ static int find_payload(struct cw_ctld *c, const Cw__JobRecord *rec, const struc
     return rc == -ENOENT ? cw_fail(err, -EBADMSG, "its payload is not in the store") : rc;
 }
 
+/* An element gets its own entry and not those of all others. */
+static Cw__Payload *own_entry(const Cw__Payload *p, const struct cw_job *j, uint64_t ordinal,
+                              struct cw_arena *a, char **ret_entry)
+{
+    if (p->n_entries == 0 || !j->is_array || ordinal >= p->n_entries)
+        return (Cw__Payload *)p;
+    Cw__Payload *own = cw_arena_alloc(a, sizeof *own);
+    *own = *p;
+    own->n_entries = 0;
+    own->entries = NULL;
+    *ret_entry = p->entries[ordinal];
+    return own;
+}
+
 int cw_taskstart_build(struct cw_ctld *c, const struct cw_node *n, uint64_t id, uint32_t attempt,
                        struct cw_arena *a, Cw__TaskStart **ret, struct cw_error *err)
 {
@@ -99,7 +113,7 @@ int cw_taskstart_build(struct cw_ctld *c, const struct cw_node *n, uint64_t id, 
         t->spec->slurm_env = strcmp(c->conf->slurm_env, "yes") == 0;
     }
     t->owner = rec->owner;
-    t->payload = (Cw__Payload *)payload;
+    t->payload = own_entry(payload, j, at->ordinal, a, &t->entry);
     start_nodes(t, part, a);
     t->job_id = j->id;
     if (j->is_array)

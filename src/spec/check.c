@@ -336,6 +336,22 @@ static int check_labels(const Cw__JobSpec *s, struct cw_error *err)
 }
 
 /* ---- payload ---- */
+static int check_entries(const Cw__JobSpec *s, const Cw__Payload *p, struct cw_error *err)
+{
+    struct cw_idset set = {0};
+    if (p->n_entries == 0)
+        return 0;
+    if (s->array == NULL)
+        return cw_fail(err, -EINVAL, "entries: only arrays have some");
+    int r = cw_idset_parse(s->array->indices, strlen(s->array->indices), CW_CHECK_MAX_ARRAY_INDEX,
+                           &set, err);
+    uint64_t n = cw_idset_count(&set);
+    cw_idset_fini(&set);
+    if (r < 0 || n == p->n_entries)
+        return r;
+    return cw_fail(err, -EINVAL, "entries: %zu of them for an array of %" PRIu64, p->n_entries, n);
+}
+
 static int check_payload(const Cw__Payload *p, struct cw_error *err)
 {
     size_t bytes = cw__payload__get_packed_size(p);
@@ -395,5 +411,8 @@ int cw_check_spec(const Cw__JobSpec *s, const Cw__Payload *p, struct cw_error *e
         r = check_labels(s, err);
     if (r == 0 && s->has_allocation && s->allocation)
         return check_allocation(s, p, err);
-    return r < 0 || p == NULL ? r : check_payload(p, err);
+    if (r < 0 || p == NULL)
+        return r;
+    r = check_entries(s, p, err);
+    return r < 0 ? r : check_payload(p, err);
 }

@@ -269,6 +269,8 @@ void cw_jobenv_build(const Cw__TaskStart *t, const struct cw_jobenv_node *n, str
     put_gpus(&b, t->grant);
     put_array(&b, t);
     put_times(&b, t, n->now_ns);
+    if (t->entry != NULL)
+        cw_strv_add_take(&b.own, cw_xasprintf("CRUN_ENTRY=%s", t->entry));
     if (n->tmpdir != NULL)
         cw_strv_add_take(&b.own, cw_xasprintf("TMPDIR=%s", n->tmpdir));
     if (t->spec->workdir != NULL)

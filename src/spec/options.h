@@ -27,6 +27,7 @@ struct cw_request {
     bool wait, parsable, json, test_only, quiet, help, version;
     const char *wrap;             /* --wrap text */
     const char *export_rule;      /* ALL, NONE, or a list; NULL: ALL for batch */
+    const char *each_line, *from_json; /* files of entries, see entries.h */
     const char *shell;            /* --shell PATH for files without #! */
     const char *directive_prefix; /* --directive-prefix; NULL: #CRUN and #SBATCH */
     const char *source;           /* the job file's name, set by cw_jobfile_parse */
