@@ -1,7 +1,7 @@
 # crun-run, crun-exec, crun-alloc, crun-attach on one node: exit codes, output, input, signals, terminals,
 # steps of a job, what they keep from each other, and commands that die.
 . "${CRUN_SRCDIR:?}/testsuite/lib.sh"
-plan 51
+plan 55
 SYNTHETIC="core:8 pu:1"
 instance_start 'partition "main" {' '  nodes = "ALL"' '  default_time = 10m' '}'
 cd "$T" || exit 1
@@ -108,6 +108,12 @@ step=$(crun-exec --detach "$id" sh -c 'for i in 1 2 3 4 5 6 7 8; do echo $i; sle
 like "a detached one says its number" "$step" "^$id\.[0-9]+\$"
 crun-attach "$step" </dev/null >out 2>err
 is "joined later it gives what comes, and its exit code" "$? $(tail -n 1 out)" "6 8"
+step=$(crun-exec --detach "$id" sleep 100)
+is "a step is cancelled, its job goes on" "$(code crun-cancel "$step") $(job_field "$id" .state)" "0 running"
+crun-attach "$step" </dev/null >out 2>err
+ok "it has ended" wait_for 10 sh -c "crun-acct --steps -n -o jobid,state $id | grep -F '$step' | grep -q CANCELLED"
+is "again: nothing to do" "$(code crun-cancel "$step")" 0
+is "one that never was" "$(code crun-cancel "$id.77")" 1
 is "a job that does not run" "$(code crun-exec 1 true)" 1
 like "is said so" "$(cat err)" 'job 1 does not run: it has ended'
 crun-cancel "$id"

@@ -43,4 +43,8 @@ void cw_logreader_close(struct cw_logreader *r);
 int cw_statreader_read(struct cw_client *c, const char *id, uint32_t node, struct cw_arena *a,
                        const Cw__TicketReply **ret_ticket, const Cw__StatReply **ret,
                        struct cw_error *err);
+/* Tells all nodes of a step of a running job. -ENOENT, -ESRCH: it does not exist, has ended; -EIO: a
+ * node does not answer (the others were told). */
+int cw_stepsend(struct cw_client *c, const char *id, uint32_t step, Cw__StepVerb verb,
+                uint32_t signal, struct cw_error *err);
 int cw_client_exit_code(int negative_errno); /* 240 for -EHOSTUNREACH, 130 for -EINTR, else 1 */

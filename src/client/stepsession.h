@@ -4,7 +4,8 @@
  * own here, so a slow or dead one holds up nobody else; everything that is told comes in
  * cw_stepsession_run, on the caller's thread. Lost connections and restarted daemons cost time only:
  * output is asked for by number and input is sent by offset, so nothing is lost or doubled. While a
- * node is silent the controller is asked whether the step still is. Test: stepsession_test.c. */
+ * node is silent the controller is asked whether the step still is. Test:
+ * t2400-run.t, t2410-run-cluster.t. */
 #include "client/client.h"
 
 struct cw_stepsession;

@@ -54,18 +54,63 @@ static int on_option(const struct cw_arg *opt, const char *value, void *arg, str
     return 0;
 }
 
+/* Operands JOB.STEP are told at once and taken out; the exit code of the worst. */
+static int cancel_steps(const struct cancel *k, struct cw_cli *c)
+{
+    int code = CW_EXIT_OK;
+    size_t kept = 0;
+    for (size_t i = 0; i < c->operand.n; i++) {
+        char *id = c->operand.v[i], *dot = strchr(id, '.');
+        struct cw_error err;
+        uint64_t step;
+        if (dot == NULL) {
+            c->operand.v[kept++] = id;
+            continue;
+        }
+        *dot = '\0';
+        int rc = cw_cli_number(dot + 1, UINT32_MAX, &step, NULL, &err);
+        if (rc == 0)
+            rc = cw_stepsend(c->client, id, (uint32_t)step,
+                             k->signo != 0 ? CW__STEP_VERB__STEP_SIGNAL : CW__STEP_VERB__STEP_KILL,
+                             (uint32_t)k->signo, &err);
+        if (rc == -ESRCH && k->signo == 0) /* to cancel what has ended is harmless */
+            rc = 0;
+        if (rc < 0)
+            code = cw_cli_fail(c, &err);
+        free(id);
+    }
+    c->operand.n = kept;
+    return code;
+}
+
+static bool names_steps(const struct cw_cli *c)
+{
+    for (size_t i = 0; i < c->operand.n; i++)
+        if (strchr(c->operand.v[i], '.') != NULL)
+            return true;
+    return false;
+}
+
 int cw_cmd_cancel(struct cw_cli *c, int argc, char *const *argv)
 {
+    int step_code = CW_EXIT_OK;
     struct cancel k = {0};
     struct cw_error err;
     c->args = args;
     cw_jobquery_init(&k.query);
     int rc = cw_cli_begin(c, argc, argv, on_option, &k);
+    if (rc < 0 && names_steps(c)) {
+        rc = cw_cli_connect(c);
+        if (rc < 0) {
+            step_code = cancel_steps(&k, c);
+            rc = c->operand.n == 0 && !k.narrowed ? step_code : -1;
+        }
+    }
     if (rc < 0 && cw_jobquery_operands(&k.query, &c->operand, &err) != 0)
         rc = cw_cli_usage(c, "%s", err.text);
     if (rc < 0 && !k.narrowed && c->operand.n == 0)
         rc = cw_cli_usage(c, "say which jobs: an ID, or an option such as --me");
-    if (rc < 0)
+    if (rc < 0 && c->client == NULL)
         rc = cw_cli_connect(c);
     if (rc < 0)
         rc = cw_jobquery_resolve(c, &k.query.ids, 0);
@@ -86,5 +131,5 @@ int cw_cmd_cancel(struct cw_cli *c, int argc, char *const *argv)
         }
     }
     cw_jobquery_fini(&k.query);
-    return rc < 0 ? CW_EXIT_OK : rc;
+    return rc <= 0 ? step_code : rc;
 }
