@@ -238,6 +238,7 @@ void cw_model_each_job_from(struct cw_model *m, uint64_t first_id,
  * others that wait are parked (cw_model_parked), in no order. */
 struct cw_list *cw_model_queue(struct cw_model *m);
 struct cw_list *cw_model_parked(struct cw_model *m);
+uint64_t cw_model_next_pass(struct cw_model *m); /* numbers passes, from 1 */
 /* When all priorities were evaluated last; 0 at first. */
 int64_t *cw_model_order_stamp(struct cw_model *m);
 void cw_model_queue_reorder(struct cw_model *m, struct cw_job *j); /* after its priority changed */

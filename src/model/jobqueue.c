@@ -7,6 +7,8 @@
 struct cw_list *cw_model_queue(struct cw_model *m) { return &m->queue; }
 struct cw_list *cw_model_parked(struct cw_model *m) { return &m->parked; }
 
+uint64_t cw_model_next_pass(struct cw_model *m) { return ++m->n_passes; }
+
 int64_t *cw_model_order_stamp(struct cw_model *m) { return &m->order_ns; }
 
 static bool goes_before(const struct cw_job *a, const struct cw_job *b)

@@ -63,7 +63,7 @@ struct cw_model {
     uint32_t n_nodes, cap_nodes;
     struct cw_strtable *node_names, *names; /* names: interned, see names.c */
     struct cw_strtable *wants;              /* key -> cw_want */
-    uint64_t last_want;
+    uint64_t last_want, n_passes;
     struct cw_partslot *parts;
     uint16_t n_parts;
     uint32_t n_queued_parts;

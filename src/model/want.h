@@ -22,6 +22,12 @@ struct cw_want {
     uint32_t n_listed; /* hosts of nodelist */
     uint64_t number; /* unique among all of this model ever */
     uint32_t refs;
+    struct cw_wantmiss { /* the scheduler's: what the last pass that looked found */
+        uint64_t pass;   /* number of the pass; 0: none */
+        int64_t len_ns;  /* what is longer does not fit either */
+        uint16_t partition;
+        uint8_t reason;
+    } miss;
     char key[];
 };
 

@@ -20,15 +20,6 @@
 #include "sched/placement.h"
 #include "sched/timeline.h"
 
-#define N_MISSES 256
-
-struct miss {
-    struct cw_shape shape;
-    int64_t len_ns; /* what is longer does not fit either */
-    enum cw_reason reason;
-    bool set;
-};
-
 struct pass {
     struct cw_model *m;
     bool strict;
@@ -42,7 +33,7 @@ struct pass {
     struct cw_placement *places; /* as many as the widest grant so far */
     struct cw_partgrant *parts;
     uint32_t n_places;
-    struct miss misses[N_MISSES]; /* direct-mapped by shape: a collision only computes again */
+    uint64_t number; /* of this pass: marks what did not fit, in the wishes */
     uint64_t *closed;             /* strict: bit per partition */
     uint32_t n_closed;
     uint64_t max_starts;
@@ -53,19 +44,10 @@ struct pass {
 
 /* ---- what did not fit ------------------------------------------------------------------------ */
 
-static uint64_t mix(uint64_t h, uint64_t v)
-{
-    h = (h ^ v) * UINT64_C(0x9e3779b97f4a7c15);
-    return h ^ (h >> 29);
-}
-
-static struct miss *miss_slot(struct pass *p, const struct cw_shape *s)
-{
-    return &p->misses[mix(mix(s->part->index, s->want->number), 1) % N_MISSES];
-}
-
+/* Could it start if the nodes that there are were empty? The first that hold it settle that. */
 static enum cw_reason why_not(struct pass *p, const struct cw_shape *s)
 {
+    const struct cw_want *w = s->want;
     uint64_t tasks = 0;
     uint32_t nodes = 0;
     for (uint32_t i = 0; i < cw_model_n_nodes(p->m); i++) {
@@ -77,10 +59,10 @@ static enum cw_reason why_not(struct pass *p, const struct cw_shape *s)
         cw_room_whole(s, n, &r);
         tasks += cw_shape_tasks(s, n, &r);
         nodes++;
+        if (tasks >= w->ntasks && nodes >= w->nodes_min && nodes >= w->n_listed)
+            return CW_REASON_RESOURCES;
     }
-    bool ever = tasks >= s->want->ntasks && nodes >= s->want->nodes_min &&
-                nodes >= s->want->n_listed;
-    return ever ? CW_REASON_RESOURCES : CW_REASON_NODES_UNAVAILABLE;
+    return CW_REASON_NODES_UNAVAILABLE;
 }
 
 /* ---- one job --------------------------------------------------------------------------------- */
@@ -132,18 +114,19 @@ static void give(struct pass *p, struct cw_job *j, const struct cw_shape *s, uin
 static enum cw_reason start_one(struct pass *p, struct cw_job *j, const struct cw_shape *s,
                                 uint64_t ordinal)
 {
-    struct miss *miss = miss_slot(p, s);
+    struct cw_wantmiss *miss = &j->want->miss;
     int64_t len_ns = cw_timeline_length(j);
-    if (miss->set && miss->shape.want == s->want && miss->shape.part == s->part &&
-        miss->len_ns <= len_ns)
-        return miss->reason;
+    if (miss->pass == p->number && miss->partition == j->partition && miss->len_ns <= len_ns)
+        return (enum cw_reason)miss->reason;
     if (find(p, s, p->timeline, len_ns)) {
         give(p, j, s, ordinal);
         return CW_REASON_NONE;
     }
     bool by_rank = p->timeline != NULL && find(p, s, NULL, len_ns);
     enum cw_reason why = by_rank ? CW_REASON_PRIORITY : why_not(p, s);
-    *miss = (struct miss){*s, p->timeline != NULL ? len_ns : 0, why, true};
+    /* what has no room now has none however short it is; what would touch a reservation may be shorter */
+    *miss = (struct cw_wantmiss){
+        p->number, by_rank ? len_ns : 0, j->partition, (uint8_t)why};
     return why;
 }
 
@@ -221,6 +204,7 @@ void cw_pass_run(struct cw_model *m, const struct cw_pass_policy *policy, int64_
     p->backfill = policy != NULL ? policy->backfill : CW_BACKFILL_NONE;
     p->depth = policy != NULL ? policy->depth : 0;
     p->now_ns = now_ns;
+    p->number = cw_model_next_pass(m);
     p->max_starts = max_starts;
     p->grant = grant;
     p->arg = arg;
