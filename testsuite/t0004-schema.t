@@ -22,7 +22,7 @@ fits() { # TEXT SCHEMA JQ CMD ...: its output fits, and JQ (main facts) holds of
 
 declared() { # each schema word in the code has its file
     { sed -n 's/.*cw_cli_print_json("\([a-z-]*\)".*/\1/p' "$CRUN_SRCDIR"/src/cmds/*.c
-      echo hold release requeue requeuehold pause unpause diag selfcheck backup show-config shutdown | tr ' ' '\n'; } | sort -u >words
+      echo hold release requeue requeuehold pause unpause diag selfcheck backup show-config reload log-level shutdown | tr ' ' '\n'; } | sort -u >words
     [ "$(wc -l <words)" -ge 15 ] || return 1
     while read -r w; do
         [ "$(jq -r .properties.schema.const "$schemas/$w.json")" = "crun/$w/1" ] || { echo "$w"; return 1; }

@@ -47,7 +47,7 @@ _crun_operands() { # COMMAND FIRST_OPERAND
     crun-node) if [ -z "$2" ]; then echo list show drain resume; else _crun_nodes; fi ;;
     crun-ctl)
         case $2 in
-        '') echo ping show hold release diag selfcheck backup show-config shutdown ;;
+        '') echo ping show hold release diag selfcheck backup show-config reload log-level shutdown ;;
         show) echo job; _crun_jobs ;;
         hold | release) _crun_jobs ;;
         esac

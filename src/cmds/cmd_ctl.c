@@ -26,6 +26,8 @@ static const struct {
     {"selfcheck", "recompute the ledger from the rows and compare", false, false},
     {"backup", "DIR: a consistent copy of the state into an empty directory", true, false},
     {"show-config", "every setting with its origin", false, false},
+    {"reload", "read the configuration again", false, false},
+    {"log-level", "debug, info, warn or error: what the controller logs from now on", true, false},
     {"shutdown", "stop the controller; running jobs go on", false, false},
 };
 

@@ -94,5 +94,10 @@ void cw_conf_destroy(struct cw_conf *c); /* NULL allowed */
 int cw_conf_find(const char *explicit_path, char **ret_path, struct cw_error *err);
 const struct cw_conf_partition *cw_conf_partition_find(const struct cw_conf *c, const char *name); /* NULL name: default */
 const struct cw_conf_plugin *cw_conf_plugin_find(const struct cw_conf *c, const char *family, const char *name);
+/* A configuration read again, `next`, takes over what must stay as the process started: settings that
+ * `live` (NULL-terminated) does not list, and plugin sections, get the values of `base`, which has to
+ * outlive next. Names of those that differed are added to kept, separated by commas. */
+void cw_conf_keep(struct cw_conf *next, const struct cw_conf *base, const char *const *live,
+                  struct cw_buf *kept);
 /* Every value with its origin: `kill_grace = 30 (default)` / `(crun.conf:12)`, one a line. */
 void cw_conf_dump(const struct cw_conf *c, struct cw_buf *out);

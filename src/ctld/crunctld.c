@@ -27,6 +27,7 @@
 #include "ctld/listeners.h"
 #include "ctld/nodewatch.h"
 #include "ctld/recover.h"
+#include "ctld/reload.h"
 #include "ctld/retention.h"
 #include "ctld/users.h"
 #include "plug/plug.h"
@@ -126,18 +127,11 @@ static void plugin_warning(const char *text, void *arg)
     cw_log_warn("%s", text);
 }
 
-static enum cw_backfill backfill_of(const struct cw_conf *conf)
-{
-    if (strcmp(conf->backfill, "easy") == 0)
-        return CW_BACKFILL_EASY;
-    return strcmp(conf->backfill, "none") == 0 ? CW_BACKFILL_NONE : CW_BACKFILL_CONSERVATIVE;
-}
-
 static int load_plugins(struct cw_ctld *c, struct cw_error *err)
 {
     static const char *const families[] = {"auth", "sched", "volume", NULL};
     struct cw_plug *sched;
-    c->plugins = cw_plug_registry_create(c->conf, NULL);
+    c->plugins = cw_plug_registry_create(c->start_conf, NULL);
     int rc = cw_plug_load(c->plugins, "auth", c->conf->auth, &c->auth, err);
     if (rc == 0)
         rc = cw_plug_load(c->plugins, "sched", c->conf->sched, &sched, err);
@@ -148,7 +142,7 @@ static int load_plugins(struct cw_ctld *c, struct cw_error *err)
     c->policy = (struct cw_pass_policy){.ops = CW_PLUG_OPS(sched, sched),
                                         .ctx = cw_plug_ctx(sched),
                                         .caps = cw_plug_desc(sched)->caps,
-                                        .backfill = backfill_of(c->conf),
+                                        .backfill = cw_reload_backfill(c->conf),
                                         .depth = c->conf->backfill_depth};
     return 0;
 }
@@ -157,6 +151,14 @@ static void on_stop_signal(int signo, void *arg)
 {
     cw_log_info("signal %d: stopping", signo);
     cw_core_stop(arg);
+}
+
+static void on_reload_signal(int signo, void *arg)
+{
+    struct cw_error err = {0};
+    cw_autobuf struct cw_buf text = {0};
+    (void)signo;
+    cw_reload(arg, (uint32_t)geteuid(), &text, &err); /* it logs how it went */
 }
 
 static void end_of_turn(void *arg);
@@ -184,6 +186,7 @@ static int come_up(struct cw_ctld *c, struct cw_error *err)
     c->retention = cw_retention_create(c);
     cw_loop_signal(c->loop, SIGTERM, on_stop_signal, c);
     cw_loop_signal(c->loop, SIGINT, on_stop_signal, c);
+    cw_loop_signal(c->loop, SIGHUP, on_reload_signal, c);
     cw_loop_on_turn_end(c->loop, end_of_turn, c);
     cw_deadline_run(c->deadline);
     cw_cycle_want(c->cycle);
@@ -270,6 +273,7 @@ int main(int argc, char **argv)
     }
     if (load_conf(&a, &c.conf, &err) < 0)
         return die(&err);
+    c.start_conf = c.conf;
     if (a.check) {
         rc = print_conf(c.conf);
         cw_conf_destroy(c.conf);
@@ -283,7 +287,9 @@ int main(int argc, char **argv)
     start_log(c.conf, &a);
     rc = run(&c, &a, &err);
     go_down(&c);
-    cw_conf_destroy(c.conf);
+    if (c.conf != c.start_conf)
+        cw_conf_destroy(c.conf);
+    cw_conf_destroy(c.start_conf);
     if (rc < 0)
         return die(&err);
     cw_log_info("stopped");

@@ -14,7 +14,8 @@
 #include "wire/channel.h"
 
 struct cw_ctld {
-    struct cw_conf *conf;
+    struct cw_conf *conf;       /* replaced as a whole by reload.c: keep no pointer into it */
+    struct cw_conf *start_conf; /* as the process started; conf itself until the first reload */
     struct cw_loop *loop;
     struct cw_store *store;
     struct cw_model *model;

@@ -16,6 +16,7 @@
 #include "ctld/eventlog.h"
 #include "ctld/jobview.h"
 #include "ctld/lease.h"
+#include "ctld/reload.h"
 #include "ctld/row.h"
 #include "ctld/stepbook.h"
 #include "ctld/stepmerge.h"
@@ -201,24 +202,11 @@ static int load_table(struct loading *l, enum cw_table t,
 static int add_partition(struct cw_ctld *c, const struct cw_conf_partition *p, struct cw_error *err)
 {
     cw_autostrv struct cw_strv names = {0};
-    struct cw_partition part = {
-        .name = p->name,
-        .is_default = p->is_default,
-        .max_time_s = p->max_time_s,
-        .default_time_s = p->default_time_s,
-        .default_mem_bytes = p->default_mem_bytes,
-        .isolation = p->isolation,
-        .all_nodes = strcmp(p->nodes, "ALL") == 0,
-    };
-    if (!part.all_nodes) {
-        int rc = cw_hostlist_parse(p->nodes, &names, err);
-        if (rc < 0)
-            return cw_wrap(err, rc, "%s:%d: partition %s", c->conf->path, p->line, p->name);
-        part.nodes = cw_strtable_create();
-        for (size_t i = 0; i < names.n; i++)
-            cw_strtable_set(part.nodes, names.v[i], names.v[i]);
-    }
-    int rc = cw_model_partition_add(c->model, &part);
+    struct cw_partition part;
+    int rc = cw_partition_of_conf(c->conf, p, &part, &names, err);
+    if (rc < 0)
+        return rc;
+    rc = cw_model_partition_add(c->model, &part);
     cw_strtable_destroy(part.nodes);
     return rc < 0 ? cw_fail_errno(err, rc, "%s:%d: partition %s", c->conf->path, p->line, p->name)
                   : 0;

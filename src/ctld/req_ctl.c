@@ -16,6 +16,7 @@
 #include "ctld/diagnosis.h"
 #include "ctld/effect.h"
 #include "ctld/jobview.h"
+#include "ctld/reload.h"
 #include "ctld/turn.h"
 #include "ctld/users.h"
 #include "spec/outcome.h"
@@ -237,6 +238,32 @@ static void pause_or_go_on(struct ctl *x, bool pause)
 static void verb_pause(struct ctl *x) { pause_or_go_on(x, true); }
 static void verb_unpause(struct ctl *x) { pause_or_go_on(x, false); }
 
+/* ---- reload, log-level ------------------------------------------------------------------------ */
+
+static void verb_reload(struct ctl *x)
+{
+    struct cw_error err = {0};
+    cw_autobuf struct cw_buf text = {0};
+    if (cw_answer_if_failing(x->c, x->call))
+        return;
+    if (cw_reload(x->c, cw_rpc_call_identity(x->call)->uid, &text, &err) < 0)
+        cw_answer_failure(x->c, x->call, &err);
+    else
+        done(x, cw_buf_str(&text));
+}
+
+static void verb_log_level(struct ctl *x)
+{
+    enum cw_log_level level;
+    if (x->m->n_args != 1 || cw_log_parse_level(x->m->args[0], &level) < 0) {
+        cw_answer_failuref(x->c, x->call, -EINVAL, "log-level: allowed: debug, info, warn, error");
+        return;
+    }
+    cw_log_set_level(level);
+    cw_log_info("log level %s, asked by uid %u", x->m->args[0], cw_rpc_call_identity(x->call)->uid);
+    done(x, cw_arena_printf(x->arena, "the controller logs at level %s", x->m->args[0]));
+}
+
 static const struct {
     const char *verb;
     bool admin;
@@ -247,6 +274,7 @@ static const struct {
     {"selfcheck", true, verb_selfcheck}, {"show-config", true, verb_show_config},
     {"shutdown", true, verb_shutdown},   {"backup", true, verb_backup},
     {"requeue", false, verb_requeue},    {"requeuehold", false, verb_requeuehold},
+    {"reload", true, verb_reload},       {"log-level", true, verb_log_level},
     {"pause", true, verb_pause},         {"unpause", true, verb_unpause},
 };
 

@@ -56,7 +56,7 @@ static Cw__NodeInfo *node_info(struct cw_ctld *c, const struct cw_node *n, struc
     i->partitions = cw_arena_alloc(a, (c->conf->n_partitions + 1) * sizeof *i->partitions);
     for (; (p = cw_model_partition(c->model, k)) != NULL; k++)
         if (cw_partition_has(p, n))
-            i->partitions[i->n_partitions++] = (char *)p->name;
+            i->partitions[i->n_partitions++] = cw_arena_strdup(a, p->name);
     return i;
 }
 
@@ -66,7 +66,7 @@ static Cw__PartitionInfo *partition_info(struct cw_ctld *c, const struct cw_part
     Cw__PartitionInfo *i = cw_arena_alloc(a, sizeof *i);
     uint32_t n = cw_model_n_nodes(c->model);
     cw__partition_info__init(i);
-    i->name = (char *)p->name;
+    i->name = cw_arena_strdup(a, p->name); /* a reload may come before the answer */
     i->has_is_default = i->has_max_time_s = i->has_default_time_s = i->has_up = true;
     i->is_default = p->is_default;
     i->max_time_s = p->max_time_s;
@@ -112,7 +112,7 @@ void cw_req_nodes(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCMe
     }
     Cw__NodesReply *r = cw_arena_alloc(a, sizeof *r);
     cw__nodes_reply__init(r);
-    r->cluster = (char *)c->conf->cluster;
+    r->cluster = cw_arena_strdup(a, c->conf->cluster);
     uint32_t total = cw_model_n_nodes(c->model);
     size_t n = m->n_names > 0 ? names.n : total;
     r->nodes = cw_arena_alloc(a, (n + 1) * sizeof *r->nodes);

@@ -110,24 +110,33 @@ void cw_users_lookup(struct cw_users *u, uint32_t uid, void (*fn)(void *arg), vo
     cw_loop_work(u->loop, lookup_work, lookup_done, l);
 }
 
-int cw_users_load_admins(struct cw_ctld *c, struct cw_error *err)
+int cw_users_read_admins(const struct cw_conf *conf, struct cw_adminlist *ret, struct cw_error *err)
 {
-    struct stat st;
-    if (stat(c->conf->state_dir, &st) != 0)
-        return cw_fail_errno(err, -errno, "%s", c->conf->state_dir);
-    c->owner_uid = (uint32_t)st.st_uid;
-    cw_autofree char *list = cw_xstrdup(c->conf->admins ? c->conf->admins : "");
+    cw_autofree char *list = cw_xstrdup(conf->admins ? conf->admins : "");
     char *save = NULL;
     for (char *name = strtok_r(list, ", ", &save); name != NULL;
          name = strtok_r(NULL, ", ", &save)) {
         char buf[8192];
         struct passwd pw, *found = NULL;
         if (getpwnam_r(name, &pw, buf, sizeof buf, &found) != 0 || found == NULL)
-            return cw_fail(err, -ENOENT, "%s: admins: there is no user '%s'", c->conf->path, name);
-        c->admin_uids = cw_xrealloc(c->admin_uids, c->n_admin_uids + 1, sizeof *c->admin_uids);
-        c->admin_uids[c->n_admin_uids++] = (uint32_t)found->pw_uid;
+            return cw_fail(err, -ENOENT, "%s: admins: there is no user '%s'", conf->path, name);
+        ret->uids = cw_xrealloc(ret->uids, ret->n + 1, sizeof *ret->uids);
+        ret->uids[ret->n++] = (uint32_t)found->pw_uid;
     }
     return 0;
+}
+
+int cw_users_load_admins(struct cw_ctld *c, struct cw_error *err)
+{
+    struct stat st;
+    struct cw_adminlist list = {0};
+    if (stat(c->conf->state_dir, &st) != 0)
+        return cw_fail_errno(err, -errno, "%s", c->conf->state_dir);
+    c->owner_uid = (uint32_t)st.st_uid;
+    int rc = cw_users_read_admins(c->conf, &list, err);
+    c->admin_uids = list.uids;
+    c->n_admin_uids = list.n;
+    return rc;
 }
 
 bool cw_users_is_admin(const struct cw_ctld *c, const struct cw_identity *who)

@@ -228,6 +228,8 @@ uint64_t cw_job_index(const struct cw_job *j, uint64_t ordinal); /* array index 
  * cw__job_record__free_unpacked). */
 Cw__JobRecord *cw_job_record(const struct cw_job *j);
 size_t cw_model_n_jobs(const struct cw_model *m);
+/* Something about the instance as a whole, for the history. */
+void cw_model_site_event(struct cw_model *m, uint32_t uid, const char *event, const char *text);
 /* By id. */
 void cw_model_each_job(struct cw_model *m, bool (*fn)(struct cw_job *j, void *arg), void *arg);
 /* Those with an id of at least first_id: a walk in slices does not begin anew. */

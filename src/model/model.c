@@ -185,3 +185,8 @@ void cw_emit_event(struct cw_model *m, struct cw_job *j, struct cw_attempt *a, s
     va_end(ap);
     cw_emit(m, &e);
 }
+
+void cw_model_site_event(struct cw_model *m, uint32_t uid, const char *event, const char *text)
+{
+    cw_emit_event(m, NULL, NULL, NULL, uid, event, "%s", text);
+}

@@ -53,6 +53,9 @@ void cw_model_node_up(struct cw_model *m, struct cw_node *n, bool up, int64_t no
 void cw_model_node_drain(struct cw_model *m, struct cw_node *n, bool drain, const char *reason,
                          uint32_t uid, int64_t now_ns);
 int cw_model_partition_add(struct cw_model *m, const struct cw_partition *p); /* copies; -EEXIST */
+/* All of them anew, by name: jobs follow theirs, wait with PartitionDown for one that is gone, and
+ * come back with it. Copies; -ENOSPC. */
+int cw_model_partitions_set(struct cw_model *m, const struct cw_partition *list, size_t n);
 const struct cw_partition *cw_model_partition(const struct cw_model *m, uint16_t index);
 /* For name NULL the default one, else the first. NULL: unknown. */
 const struct cw_partition *cw_model_partition_find(const struct cw_model *m, const char *name);
