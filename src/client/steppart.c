@@ -261,9 +261,11 @@ static void took(struct cw_steppart *p, const Cw__StepWriteReply *r, bool eof, u
         if (!s->parts[i].in_closed && !s->parts[i].over && s->parts[i].taken < least)
             least = s->parts[i].taken;
     size_t n = (size_t)(least - s->in_base);
-    memmove(s->input.data, s->input.data + n, s->input.len - n);
-    s->input.len -= n;
-    s->in_base = least;
+    if (n > 0) {
+        memmove(s->input.data, s->input.data + n, s->input.len - n);
+        s->input.len -= n;
+        s->in_base = least;
+    }
     tell(p);
     unlock(p);
 }
