@@ -1,6 +1,6 @@
-# The configuration read again, log levels of the running controller.
+# The configuration read again, log levels of the running controller, restore of a backup.
 . "${CRUN_SRCDIR:?}/testsuite/lib.sh"
-plan 34
+plan 45
 SYNTHETIC='pack:1 numa:1 core:4 pu:1' instance_start 'partition "main" { max_time = "2h" }' 'partition "spare" { }' 'partition "gone" { max_time = "1d" }'
 cd "$T" || exit 1
 # commands read a file of their own here: the controller has to find what is wrong by itself
@@ -81,3 +81,36 @@ ok "and the controller lives" crun-ctl ping
 is "log-level" "$(crun-ctl log-level debug)" "the controller logs at level debug"
 must_fail 1 'allowed: debug, info, warn, error' crun-ctl log-level loud
 must_fail 2 'needs an argument' crun-ctl log-level
+
+# a backup, and the way back
+conf 'partition "gone" { }'
+crun-ctl reload >/dev/null
+kept=$(submit -H -- true)
+mid=$(submit -o mid.out -- sh -c "echo x >>$T/mid.ran; while [ ! -e $T/go ]; do :; done")
+wait_for 20 test -s mid.ran
+wait_for 20 job_is "$mid" running
+crun-ctl backup "$T/copy" >/dev/null
+is "a backup is the data and the mark of its format" "$(ls "$T/copy" | tr '\n' ' ')" "data.mdb store.format "
+touch go
+is "a job that runs in the copy ends afterwards" "$(crun-wait "$mid"; job_field "$mid" .state)" completed
+late=$(submit -o /dev/null -- sh -c "echo \$\$ >$T/late.pid; while :; do :; done")
+wait_for 20 test -s late.pid
+pid=$(daemon_pid crunctld)
+crun-ctl shutdown >/dev/null
+wait_gone 20 "$pid"
+cp "$T/copy"/* "$H/state/"
+must_fail 2 'next-id' crunctld -c "$H/crun.conf" --next-id=0
+is "the copy takes the place of the state" "$(crunctld -c "$H/crun.conf" --daemonize --next-id=$((late + 100)) >/dev/null 2>&1; echo $?)" 0
+is "what it knows is back" "$(job_field "$kept" .state)" pending
+must_fail 1 "$late" crun-why "$late"
+ok "what runs of a job accepted later is ended" wait_gone 30 "$(cat late.pid)"
+crun-wait "$mid"
+is "a job that the copy shows as running, and that has ended, runs again" "$(job_field "$mid" .state) $(wc -l <mid.ran)" "completed 2"
+is "no id is handed out twice" "$(submit -H -- true)" $((late + 100))
+ok "the ledger agrees with the restored state" selfcheck
+instance_restart crunctld >/dev/null 2>&1
+pid=$(daemon_pid crunctld)
+crun-ctl shutdown >/dev/null
+wait_gone 20 "$pid"
+instance_restart crunctld >/dev/null 2>&1
+is "nor after the next start without the option" "$(submit -H -- true)" $((late + 101))

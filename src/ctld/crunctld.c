@@ -4,10 +4,12 @@
  * down. */
 #include "config.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <signal.h>
 #include <sodium.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -32,8 +34,11 @@
 #include "ctld/users.h"
 #include "plug/plug.h"
 
+#define NEXT_ID_MAX UINT64_C(1000000000000) /* far from where ids would run out */
+
 struct args {
     const char *conf;
+    uint64_t next_id; /* 0: not given */
     bool check, daemonize, verbose;
 };
 
@@ -48,6 +53,7 @@ static void usage(FILE *to)
           "  -f, --foreground   stay in the foreground (the default)\n"
           "      --daemonize    go into the background once ready; the log goes to "
           "RUN_DIR/crunctld.log\n"
+          "      --next-id=N    no new job gets an id below N (after a restore of an older copy)\n"
           "  -v, --verbose      log debug messages\n"
           "  -V, --version\n"
           "  -h, --help\n",
@@ -60,12 +66,24 @@ static int die(const struct cw_error *err)
     return 1;
 }
 
+static bool parse_id(const char *text, uint64_t *ret)
+{
+    char *end;
+    errno = 0;
+    unsigned long long n = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || n == 0 || n > NEXT_ID_MAX)
+        return false;
+    *ret = n;
+    return true;
+}
+
 /* Returns -1 to go on, else an exit code. */
 static int parse_args(int argc, char **argv, struct args *a)
 {
     static const struct option longs[] = {
         {"config", required_argument, NULL, 'c'}, {"test", no_argument, NULL, 't'},
         {"foreground", no_argument, NULL, 'f'},   {"daemonize", no_argument, NULL, 'd'},
+        {"next-id", required_argument, NULL, 'n'},
         {"verbose", no_argument, NULL, 'v'},      {"version", no_argument, NULL, 'V'},
         {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
     };
@@ -76,6 +94,13 @@ static int parse_args(int argc, char **argv, struct args *a)
         case 't': a->check = true; break;
         case 'f': a->daemonize = false; break;
         case 'd': a->daemonize = true; break;
+        case 'n':
+            if (!parse_id(optarg, &a->next_id)) {
+                fprintf(stderr, "crunctld: --next-id: '%s' is not a job id (1 to %llu)\n", optarg,
+                        (unsigned long long)NEXT_ID_MAX);
+                return 2;
+            }
+            break;
         case 'v': a->verbose = true; break;
         case 'V': printf("crunctld %s\n", PACKAGE_VERSION); return 0;
         case 'h': usage(stdout); return 0;
@@ -240,11 +265,20 @@ static void start_log(const struct cw_conf *conf, const struct args *a)
     cw_log_init("crunctld", a->verbose ? CW_LOG_DEBUG : level);
 }
 
+/* Kept by the first submit, which stores the mark. */
+static void raise_next_id(struct cw_ctld *c, uint64_t id)
+{
+    if (id > cw_model_next_id(c->model))
+        cw_model_set_next_id(c->model, id);
+}
+
 static int run(struct cw_ctld *c, const struct args *a, struct cw_error *err)
 {
     cw_autofree char *pid_path = cw_file_join(c->conf->run_dir, "crunctld.pid");
     cw_autofree char *log_path = cw_file_join(c->conf->run_dir, "crunctld.log");
     int rc = come_up(c, err);
+    if (rc == 0)
+        raise_next_id(c, a->next_id); /* the loop has not run: nobody has submitted yet */
     if (rc == 0)
         rc = cw_background_write_pid(pid_path, err);
     if (rc == 0 && a->daemonize)
