@@ -8,7 +8,8 @@ cd "$T" || exit 1
 # the background
 crund -c "$H/crun.conf" -N n2 --synthetic "$SYNTHETIC" --daemonize >/dev/null 2>&1
 is "crund --daemonize comes back once it is welcome" $? 0
-is "its node is up" "$(crun-info -h -N -n n2 -o %t)" idle
+idle() { [ "$(crun-info -h -N -n "$1" -o %t)" = idle ]; }
+ok "its node registers and is up" wait_for 20 idle n2
 ok "its process runs on" kill -0 "$(daemon_pid crund n2)"
 pid=$(daemon_pid crund n2)
 kill "$pid"
