@@ -69,6 +69,10 @@ void cw_nodetext_show(const Cw__NodeInfo *n, struct cw_buf *out)
         cw_buf_addf(out, "  drained:    %s by uid %u: %s\n",
                     cw_clock_format(n->node->drain_ns, when, sizeof(when)), n->node->drain_uid,
                     n->node->drain_reason != NULL ? n->node->drain_reason : "");
+    if (n->node->drained && n->node->has_drain_deadline_ns)
+        cw_buf_addf(out, "  deadline:   %s, then %s\n",
+                    cw_clock_format(n->node->drain_deadline_ns, when, sizeof(when)),
+                    n->node->drain_then != NULL ? n->node->drain_then : "cancel");
     for (size_t k = 0; k < n->n_quarantined; k++)
         cw_buf_addf(out, "  quarantine: %s\n", n->quarantined[k]);
 }
@@ -96,6 +100,13 @@ json_t *cw_nodetext_json(const Cw__NodeInfo *n)
     json_object_set_new(o, "partitions", list);
     if (n->node->drain_reason != NULL && n->node->drained)
         json_object_set_new(o, "drain_reason", json_string(n->node->drain_reason));
+    if (n->node->drained && n->node->has_drain_deadline_ns) {
+        cw_clock_format(n->node->drain_deadline_ns, when, sizeof(when));
+        json_object_set_new(o, "drain_deadline", json_string(when));
+        json_object_set_new(
+            o, "drain_then",
+            json_string(n->node->drain_then != NULL ? n->node->drain_then : "cancel"));
+    }
     if (n->has_last_seen_ns)
         json_object_set_new(o, "last_seen",
                             json_string(cw_clock_format(n->last_seen_ns, when, sizeof(when))));

@@ -7,6 +7,7 @@
 #include "base/hostlist.h"
 #include "base/log.h"
 #include "ctld/answer.h"
+#include "ctld/deadline.h"
 #include "ctld/row.h"
 #include "ctld/turn.h"
 #include "model/node.h"
@@ -128,6 +129,25 @@ void cw_req_nodes(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCMe
     cw_answer(c, call, &r->base);
 }
 
+static int check_set(const Cw__NodeSetRequest *m, struct cw_error *err)
+{
+    if (m->verb != CW__NODE_VERB__NODE_DRAIN && m->verb != CW__NODE_VERB__NODE_RESUME)
+        return cw_fail(err, -EINVAL, "this change of a node is unknown");
+    if (m->n_names == 0)
+        return cw_fail(err, -EINVAL, "no node was named");
+    if (m->verb == CW__NODE_VERB__NODE_RESUME)
+        return 0;
+    if (m->reason == NULL || m->reason[0] == '\0')
+        return cw_fail(err, -EINVAL, "drain needs a reason");
+    if (!m->has_deadline_ns)
+        return m->then == NULL ? 0 : cw_fail(err, -EINVAL, "what happens then needs a deadline");
+    if (m->then == NULL || (strcmp(m->then, "cancel") != 0 && strcmp(m->then, "requeue") != 0))
+        return cw_fail(err, -EINVAL, "at the deadline: cancel or requeue");
+    if (m->deadline_ns <= cw_clock_real_ns())
+        return cw_fail(err, -EINVAL, "the deadline is in the past");
+    return 0;
+}
+
 void cw_req_node_set(struct cw_ctld *c, struct cw_rpc_call *call, const ProtobufCMessage *msg)
 {
     const Cw__NodeSetRequest *m = (const Cw__NodeSetRequest *)msg;
@@ -137,10 +157,9 @@ void cw_req_node_set(struct cw_ctld *c, struct cw_rpc_call *call, const Protobuf
     struct cw_error err = {0};
     bool drain = m->verb == CW__NODE_VERB__NODE_DRAIN;
     cw_autostrv struct cw_strv names = {0};
-    int rc = m->n_names == 0 ? cw_fail(&err, -EINVAL, "no node was named")
-                             : wanted(c, m->names, m->n_names, &names, &err);
-    if (rc == 0 && drain && (m->reason == NULL || m->reason[0] == '\0'))
-        rc = cw_fail(&err, -EINVAL, "drain needs a reason");
+    int rc = check_set(m, &err);
+    if (rc == 0)
+        rc = wanted(c, m->names, m->n_names, &names, &err);
     if (rc < 0) {
         cw_answer_failure(c, call, &err);
         return;
@@ -150,8 +169,13 @@ void cw_req_node_set(struct cw_ctld *c, struct cw_rpc_call *call, const Protobuf
     cw__node_set_reply__init(r);
     r->names = cw_arena_alloc(a, (names.n + 1) * sizeof *r->names);
     for (size_t i = 0; i < names.n; i++) {
-        cw_model_node_drain(c->model, cw_model_node(c->model, names.v[i]), drain, m->reason, uid,
-                            cw_clock_real_ns());
+        struct cw_node *n = cw_model_node(c->model, names.v[i]);
+        cw_model_node_drain(c->model, n, drain, m->reason, uid, cw_clock_real_ns());
+        if (drain && m->has_deadline_ns) {
+            cw_model_node_drain_until(c->model, n, m->deadline_ns,
+                                      strcmp(m->then, "requeue") == 0);
+            cw_deadline_touch(c->deadline, m->deadline_ns);
+        }
         cw_log_info("node %s: %s by uid %u%s%s", names.v[i], drain ? "drained" : "resumed", uid,
                     drain ? ": " : "", drain ? m->reason : "");
         r->names[r->n_names++] = cw_arena_strdup(a, names.v[i]);

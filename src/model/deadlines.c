@@ -70,7 +70,9 @@ int64_t cw_model_deadlines(struct cw_model *m, int64_t now_ns)
         else
             cw_attempt_quarantine(m, a, now_ns);
     }
+    int64_t drain_ns = cw_drains_run(m, now_ns); /* may put attempts into the heap */
     int64_t next_ns = cw_jobtimer_run(m, now_ns);
+    next_ns = drain_ns < next_ns ? drain_ns : next_ns;
     cw_deps_drain(m, now_ns);
     int64_t attempt_ns = m->n_heap > 0 ? m->heap[0]->deadline_ns : INT64_MAX;
     return attempt_ns < next_ns ? attempt_ns : next_ns;

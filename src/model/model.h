@@ -78,6 +78,8 @@ struct cw_model {
     uint32_t n_heap, cap_heap;
     struct cw_job **timers; /* by timer_ns */
     uint32_t n_timers, cap_timers;
+    bool has_drain_next;    /* a drain ends at drain_next_ns, or was undone meanwhile */
+    int64_t drain_next_ns;
     bool paused;            /* nothing starts */
 };
 
@@ -119,6 +121,11 @@ bool cw_jobarray_took(struct cw_jobarray *a, uint64_t ordinal);
 void cw_jobarray_count(struct cw_jobarray *a, Cw__State s, uint32_t exit_status);
 uint64_t cw_jobarray_cancel_pending(struct cw_jobarray *a, const struct cw_idset *ordinals,
                                     uint32_t exit_status, struct cw_idset *ret_hit);
+
+/* draindue.c */
+void cw_drain_note(struct cw_model *m, const struct cw_node *n); /* its record has come or changed */
+void cw_drain_forget(struct cw_node *n);
+int64_t cw_drains_run(struct cw_model *m, int64_t now_ns); /* returns the next, or INT64_MAX */
 
 /* jobqueue.c */
 /* Into queue or parked or neither, as it is now. */

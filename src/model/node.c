@@ -108,6 +108,9 @@ static void keep_from_old(Cw__NodeRecord *now, Cw__NodeRecord *old)
     MOVE(now, old, drain_uid);
     MOVE(now, old, has_drain_ns);
     MOVE(now, old, drain_ns);
+    MOVE(now, old, has_drain_deadline_ns);
+    MOVE(now, old, drain_deadline_ns);
+    MOVE(now, old, drain_then);
     if (now->inventory == NULL)
         MOVE(now, old, inventory);
 }
@@ -125,6 +128,7 @@ struct cw_node *cw_model_node_set(struct cw_model *m, const Cw__NodeRecord *rec,
     }
     n->rec = copy;
     build_shape(n);
+    cw_drain_note(m, n);
     if (now_ns > n->last_seen_ns)
         n->last_seen_ns = now_ns;
     if (store)
@@ -159,6 +163,7 @@ void cw_model_node_drain(struct cw_model *m, struct cw_node *n, bool drain, cons
     r->has_drain_uid = r->has_drain_ns = drain;
     r->drain_uid = uid;
     r->drain_ns = now_ns;
+    cw_drain_forget(n);
     cw_emit(m, &(struct cw_effect){.kind = CW_EFFECT_PUT_NODE, .node = n});
     cw_emit_event(m, NULL, NULL, n, uid, drain ? "node-drain" : "node-resume", "%s",
                   reason != NULL ? reason : "");

@@ -52,6 +52,9 @@ struct cw_node *cw_model_node_set(struct cw_model *m, const Cw__NodeRecord *rec,
 void cw_model_node_up(struct cw_model *m, struct cw_node *n, bool up, int64_t now_ns);
 void cw_model_node_drain(struct cw_model *m, struct cw_node *n, bool drain, const char *reason,
                          uint32_t uid, int64_t now_ns);
+/* Of a drained node: what still runs there then is cancelled or requeued (cw_model_deadlines). */
+void cw_model_node_drain_until(struct cw_model *m, struct cw_node *n, int64_t deadline_ns,
+                               bool requeue);
 int cw_model_partition_add(struct cw_model *m, const struct cw_partition *p); /* copies; -EEXIST */
 /* All of them anew, by name: jobs follow theirs, wait with PartitionDown for one that is gone, and
  * come back with it. Copies; -ENOSPC. */
