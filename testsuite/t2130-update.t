@@ -1,6 +1,6 @@
 # Changing jobs after they were accepted: the same checks, nothing half done, what runs keeps its room.
 . "${CRUN_SRCDIR:?}/testsuite/lib.sh"
-plan 35
+plan 38
 SYNTHETIC="core:8 pu:1" instance_start 'kill_grace = 2' 'partition "main" { default = true
 max_time = 2h }' 'partition "other" { max_time = 10m }'
 cd "$T" || exit 1
@@ -65,6 +65,11 @@ wait_for 2 grep -q got s.out
 is "the early signal moves with the limit" "$(cat s.out)" ""
 crun-ctl update "$s" time=9m59s
 ok "back, and it comes" timeout 30 crun-wait "$s"
+
+must_fail 1 'runs already' crun-ctl hold "$(submit -o /dev/null -- sleep 300 | { read -r x; wait_for 20 job_is "$x" running; echo "$x"; })"
+must_fail 2 'takes no argument' crun-ctl pause 5
+must_fail 1 "node 'nosuch' does not exist" crun-submit -w nosuch -- true
+crun-cancel --me
 
 # arrays
 g=$(submit -a 0-5%1 -o /dev/null -- sleep 3)

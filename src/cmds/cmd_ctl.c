@@ -164,6 +164,8 @@ int cw_cmd_ctl(struct cw_cli *c, int argc, char *const *argv)
         return unknown_verb(c, verb);
     if (verbs[i].needs_args && c->operand.n < 2)
         return cw_cli_usage(c, "%s needs an argument: %s", verb, verbs[i].help);
+    if (!verbs[i].needs_args && c->operand.n > 1)
+        return cw_cli_usage(c, "%s takes no argument, '%s' was given", verb, c->operand.v[1]);
     if (verbs[i].takes_jobs && (rc = check_ids(c)) >= 0)
         return rc;
     if (strcmp(verb, "update") == 0)

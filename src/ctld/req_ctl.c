@@ -52,7 +52,11 @@ static int hold_one(struct ctl *x, const char *text, bool hold, struct cw_error 
         bool single = sel.first == sel.last;
         if (j != NULL && j->id == id && cw_users_may(x->c, who, j->uid)) {
             bool admin = cw_users_is_admin(x->c, who) && j->uid != who->uid;
-            if (!hold && j->held_by_admin && !cw_users_is_admin(x->c, who))
+            if (hold && !j->held && cw_job_n_waiting(j) == 0)
+                rc = cw_fail(err, -ESRCH,
+                             "job %llu runs already: crun-ctl requeuehold ends and holds it",
+                             (unsigned long long)id);
+            else if (!hold && j->held_by_admin && !cw_users_is_admin(x->c, who))
                 rc = cw_fail(err, -EACCES, "job %llu is held by an administrator",
                              (unsigned long long)id);
             else

@@ -49,9 +49,6 @@ static int check_fields(const struct update *x, const struct cw_job *j, const Cw
         if (running && !f->while_running)
             return cw_fail(err, -EBUSY, "%s cannot be changed while something of it runs", f->name);
     }
-    if (running && names(x, "time_limit_s") && s->time_limit_s > j->time_limit_s && !admin)
-        return cw_fail(err, -EACCES,
-                       "only administrators may raise the time limit of a running job");
     if (names(x, "priority") && !admin)
         return cw_fail(err, -EACCES, "priority: only administrators may set it");
     if (names(x, "nice") && s->nice < j->nice && s->nice < 0 && !admin)
@@ -85,6 +82,9 @@ static int update_job(struct update *x, struct cw_job *j, struct cw_error *err)
         rc = cw_specfield_copy(x->m->fields[i], from, s, x->arena, err);
     if (rc == 0)
         rc = check_spec(x, s, err);
+    if (rc == 0 && runs(j) && s->time_limit_s > j->time_limit_s && !cw_users_is_admin(x->c, x->who))
+        rc = cw_fail(err, -EACCES,
+                     "only administrators may raise the time limit of a running job");
     if (rc == 0)
         rc = cw_model_update(x->c->model, j, s, names(x, "dependencies"), x->who->uid,
                              cw_buf_str(&x->text), cw_clock_real_ns(), err);

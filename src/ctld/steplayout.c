@@ -138,6 +138,9 @@ static int want(struct making *m, struct cw_error *err)
     if (planned > CW_CHECK_MAX_CORES)
         return cw_fail(err, -EINVAL, "%llu tasks are more than a step may have (%u)",
                        (unsigned long long)planned, CW_CHECK_MAX_CORES);
+    if (s->has_stdin_task && s->stdin_task >= 0 && (uint64_t)s->stdin_task >= planned)
+        return cw_fail(err, -EINVAL, "input for task %d: the step has tasks 0 to %llu",
+                       s->stdin_task, (unsigned long long)planned - 1);
     m->tasks = (uint32_t)planned;
     m->nodes = nodes < m->tasks ? nodes : m->tasks;
     return 0;

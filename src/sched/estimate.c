@@ -56,6 +56,8 @@ void cw_pass_estimates(struct cw_model *m, const struct cw_pass_policy *policy, 
         int64_t start_ns;
         if (max_jobs-- == 0 || out_of_time(&p))
             break;
+        if (!cw_job_eligible(j)) /* at its throttle: it waits for its own elements */
+            continue;
         if (!cw_shape_of_job(m, j, &s) || !plan_one(&p, &s, cw_timeline_length(j), &start_ns))
             continue;
         if (!fn(j, start_ns, &p.picks, arg))

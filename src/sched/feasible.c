@@ -3,6 +3,7 @@
  * absent ones: what is not possible now is crun-why's business. Test: pass_test.c. */
 #include <inttypes.h>
 
+#include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/quantity.h"
 #include "sched/pass.h"
@@ -119,6 +120,21 @@ static int refuse_several(const struct cw_shape *s, const struct whole *x, struc
                    w->ntasks, w->nodes_max, s->part->name);
 }
 
+/* A name that no node has is a mistake, not a lack. Before any node has registered nobody knows. */
+static int check_names(struct cw_model *m, const struct cw_want *w, struct cw_error *err)
+{
+    struct cw_strv hosts = {0};
+    int r = 0;
+    if (w->nodelist == NULL || cw_model_n_nodes(m) == 0 ||
+        cw_hostlist_parse(w->nodelist, &hosts, NULL) < 0)
+        return 0;
+    for (size_t i = 0; i < hosts.n && r == 0; i++)
+        if (cw_model_node(m, hosts.v[i]) == NULL)
+            r = cw_fail(err, -EINVAL, "node '%s' does not exist", hosts.v[i]);
+    cw_strv_fini(&hosts);
+    return r;
+}
+
 static int check_nodes(struct cw_model *m, const struct cw_shape *s, struct cw_error *err)
 {
     struct whole x = {0};
@@ -160,7 +176,9 @@ int cw_pass_feasible(struct cw_model *m, const Cw__JobSpec *s, const struct cw_p
     struct cw_shape shape;
     struct cw_want *w = cw_want_make(s);
     cw_shape_of_want(w, p, &shape);
-    r = check_nodes(m, &shape, err);
+    r = check_names(m, w, err);
+    if (r == 0)
+        r = check_nodes(m, &shape, err);
     cw_want_free(w);
     return r;
 }

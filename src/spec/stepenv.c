@@ -80,7 +80,7 @@ void cw_stepenv_build(const Cw__TaskStart *job, const Cw__StepSpec *spec,
     Cw__TaskStart s = *job;
     Cw__JobSpec js = *job->spec;
     Cw__Payload p = CW__PAYLOAD__INIT;
-    struct build b = { .env = ret, .slurm = spec->has_slurm_env && spec->slurm_env };
+    struct build b = { .env = ret, .slurm = spec->has_slurm_env ? spec->slurm_env : job->spec->slurm_env };
     p.n_env = spec->n_env;
     p.env = spec->env;
     js.has_slurm_env = 1;
