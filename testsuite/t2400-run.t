@@ -15,12 +15,6 @@ ended() { case $(job_field "$1" .state) in pending | starting | running | comple
 last_job() { crun-queue -t all -h | awk '{ print $1 }' | sort -n | tail -n 1; }
 
 # ---- exit codes
-must_fail 1 'tasks 0 to 1' crun-run -i 7 -n 2 cat
-printf '#!/bin/sh\n#SBATCH -n 2\ncrun-run sh -c '"'"'echo rank $SLURM_PROCID of $SLURM_NTASKS'"'"' | sort\n' >slurm.sh
-id=$(submit -o slurm.out slurm.sh)
-crun-wait "$id"
-is "tasks of a job with #SBATCH lines have their SLURM_ variables" "$(cat slurm.out)" "rank 0 of 2
-rank 1 of 2"
 is "its output and nothing else" "$(crun-run echo hello 2>&1)" "hello"
 is "the exit code of the command" "$(code crun-run sh -c 'exit 7')" 7
 is "128 and the signal that ended it" "$(code crun-run sh -c 'kill -9 $$')" 137
@@ -129,3 +123,9 @@ is "an allocation for a command here" "$? $(grep -c '^[01]: step' out) $(sed -n 
 like "which is told" "$(cat err)" '^crun-alloc: Granted job allocation [0-9]+'
 wait_for 10 ended "$(last_job)"
 is "and has the exit code of the command" "$(job_field "$(last_job)" .exit_status)" 3
+must_fail 1 'tasks 0 to 1' crun-run -i 7 -n 2 cat
+printf '#!/bin/sh\n#SBATCH -n 2\ncrun-run sh -c '"'"'echo rank $SLURM_PROCID of $SLURM_NTASKS'"'"' | sort\n' >slurm.sh
+id=$(submit -o slurm.out slurm.sh)
+crun-wait "$id"
+is "tasks of a job with #SBATCH lines have their SLURM_ variables" "$(cat slurm.out)" "rank 0 of 2
+rank 1 of 2"
