@@ -1,6 +1,6 @@
 # Changing jobs after they were accepted: the same checks, nothing half done, what runs keeps its room.
 . "${CRUN_SRCDIR:?}/testsuite/lib.sh"
-plan 38
+plan 43
 SYNTHETIC="core:8 pu:1" instance_start 'kill_grace = 2' 'partition "main" { default = true
 max_time = 2h }' 'partition "other" { max_time = 10m }'
 cd "$T" || exit 1
@@ -43,6 +43,21 @@ crun-ctl release "$d"
 is "a start time is set" "$(job_field "$d" .reason)" BeginTime
 crun-ctl update "$d" begin=now
 ok "and taken back" timeout 20 crun-wait "$d"
+
+one=$(submit -H -J X -- true)
+two=$(submit -H -J X -- true)
+ok "one waits for the other" crun-ctl update "$one" dependency="afterok:$two"
+must_fail 1 'wait for itself' crun-ctl update "$two" dependency=singleton
+crun-cancel "$one" "$two"
+r=$(submit --retries=5 --retry-delay=50:00 -o r.out -- sh -c 'echo x; false')
+retry_waits() { [ "$(job_field "$r" .reason)" = BeginTime ]; }
+wait_for 20 retry_waits
+crun-ctl update "$r" comment=x
+is "a comment does not end a back-off" "$(job_field "$r" .state):$(job_field "$r" .reason)" pending:BeginTime
+crun-cancel "$r"
+# ids at the end of their range once made loops without end
+must_fail 2 'not a job id|too much' crun-wait 18446744073709551610-18446744073709551615
+must_fail 2 'not a job id|too much' crun-ctl requeue 18446744073709551610-18446744073709551615
 
 # what runs
 e=$(submit -t 30 -o /dev/null -- sleep 60)

@@ -2,7 +2,7 @@
 . "${CRUN_SRCDIR:?}/testsuite/lib.sh"
 [ "$(id -u)" = 0 ] || skip_all "needs root to become other users"
 id nobody >/dev/null 2>&1 || skip_all "needs the user nobody"
-plan 20
+plan 22
 command -v setpriv >/dev/null || skip_all "needs setpriv (util-linux)"
 H=$T/i
 mkdir -p "$H"
@@ -47,6 +47,11 @@ like "a file of /proc would be the shepherd's: refused" "$(job_field "$id" .atte
 id=$(as nobody crun-submit --parsable -D "$T/out" -i /dev/stdin -o m.out -- cat)
 as nobody crun-wait "$id"
 like "and so is a link into it" "$(job_field "$id" .attempt.message)" '/dev/stdin: (Too many levels|Permission denied)'
+id=$(as nobody crun-submit --parsable -t 1 -D "$T/out" -o u.out -- sleep 300)
+wait_for 20 job_is "$id" running
+must_fail 1 'administrators may raise' as nobody crun-ctl update "$id" time=500
+must_fail 1 'administrators may raise' as nobody crun-ctl update "$id" time=
+as nobody crun-cancel "$id"
 # One user knocks at the door without end; another still gets in.
 as nobody perl -MIO::Socket::UNIX -MSocket -e 'for (1 .. 600) { push @s, IO::Socket::UNIX->new(Type => SOCK_SEQPACKET, Peer => shift @{[@ARGV]}, Blocking => 0) } print "full\n"; close STDOUT; select undef, undef, undef, 8' "$H/run/door.sock" >flood.out &
 flood=$!

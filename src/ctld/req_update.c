@@ -49,6 +49,8 @@ static int check_fields(const struct update *x, const struct cw_job *j, const Cw
         if (running && !f->while_running)
             return cw_fail(err, -EBUSY, "%s cannot be changed while something of it runs", f->name);
     }
+    if (names(x, "dependency_rule") != names(x, "dependencies"))
+        return cw_fail(err, -EINVAL, "dependencies and their rule change together");
     if (names(x, "priority") && !admin)
         return cw_fail(err, -EACCES, "priority: only administrators may set it");
     if (names(x, "nice") && s->nice < j->nice && s->nice < 0 && !admin)

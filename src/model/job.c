@@ -152,16 +152,18 @@ int cw_model_submit(struct cw_model *m, const Cw__JobRecord *rec, struct cw_job 
     return 0;
 }
 
-/* The stored part that does not change by itself, with the new spec. */
-static void repack(struct cw_job *j, const Cw__JobSpec *s)
+/* The stored part that does not change by itself, with the new spec. True: its begin is another one. */
+static bool repack(struct cw_job *j, const Cw__JobSpec *s)
 {
     Cw__JobRecord *old = cw_job_record(j), rec = *old;
+    bool begin = old->spec->begin_ns != s->begin_ns;
     rec.spec = (Cw__JobSpec *)s;
     rec.has_revision = true;
     rec.revision = old->revision + 1;
     free(cw_steal(j->spec_packed));
     pack_fixed(j, &rec);
     cw__job_record__free_unpacked(old, NULL);
+    return begin;
 }
 
 /* A changed limit counts for what runs, from its start. */
@@ -194,10 +196,11 @@ int cw_model_update(struct cw_model *m, struct cw_job *j, const Cw__JobSpec *s, 
     cw_queue_leave(m, j);
     if (new_deps)
         cw_deps_detach(m, j);
-    repack(j, s);
+    bool begin = repack(j, s);
     drop_spec(m, j);
     take_spec(m, j, s);
-    j->begin_ns = s->begin_ns;
+    if (begin || new_deps) /* else a back-off or the delay of a dependency stays */
+        j->begin_ns = s->begin_ns;
     if (new_deps)
         cw_deps_attach(m, j, s, false);
     j->early = j->begin_ns > now_ns;

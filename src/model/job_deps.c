@@ -175,7 +175,9 @@ bool cw_deps_cycle(struct cw_model *m, const struct cw_job *j, const Cw__JobSpec
     struct cw_idtable *seen = cw_idtable_create();
     const struct cw_job **todo = cw_xcalloc(cap, sizeof(*todo));
     for (size_t i = 0; i < s->n_dependencies; i++) {
-        const struct cw_job *pred = cw_model_job(m, s->dependencies[i]->job_id);
+        bool same = s->dependencies[i]->kind == CW__DEPENDENCY_KIND__SINGLETON;
+        const struct cw_job *pred =
+            same ? earlier_same(m, j) : cw_model_job(m, s->dependencies[i]->job_id);
         if (pred != NULL)
             todo[n++] = pred;
     }

@@ -55,7 +55,7 @@ static int take_tail(const char *p, const char *text, struct cw_selector *s, str
     uint64_t v;
     if (*p == '-') {
         p++;
-        if (!take_number(&p, UINT64_MAX, &s->last) || s->last < s->first)
+        if (!take_number(&p, CW_SELECTOR_MAX_ID, &s->last) || s->last < s->first)
             return cw_fail(err, -EINVAL, "job '%s': a range is LOW-HIGH", text);
     } else if (*p == '_') {
         p++;
@@ -79,7 +79,7 @@ int cw_selector_parse(const char *text, struct cw_selector *ret, struct cw_error
 {
     struct cw_selector s = {0};
     const char *p = text;
-    if (!take_number(&p, UINT64_MAX, &s.first))
+    if (!take_number(&p, CW_SELECTOR_MAX_ID, &s.first))
         return cw_fail(err, -EINVAL, "job '%s' is not a job id (12, 12_3, 12_[0-3], 5-9, 12:2)",
                        text);
     s.last = s.first;

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "proto/job.pb-c.h"
 
+#define CW_SELECTOR_MAX_ID ((uint64_t)INT64_MAX) /* so that loops over a range of ids end */
 #define CW_SELECTOR_MAX_DEPENDENCIES 1024
 #define CW_SELECTOR_MAX_DELAY_MIN 525600u /* a year */
 
