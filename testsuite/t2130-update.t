@@ -81,7 +81,9 @@ is "the early signal moves with the limit" "$(cat s.out)" ""
 crun-ctl update "$s" time=9m59s
 ok "back, and it comes" timeout 30 crun-wait "$s"
 
-must_fail 1 'runs already' crun-ctl hold "$(submit -o /dev/null -- sleep 300 | { read -r x; wait_for 20 job_is "$x" running; echo "$x"; })"
+u=$(submit -o /dev/null -- sleep 300)
+wait_for 20 job_is "$u" running
+must_fail 1 'runs already' crun-ctl hold "$u"
 must_fail 2 'takes no argument' crun-ctl pause 5
 must_fail 1 "node 'nosuch' does not exist" crun-submit -w nosuch -- true
 crun-cancel --me

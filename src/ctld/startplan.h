@@ -1,7 +1,7 @@
 #pragma once
 /* Estimated starts of waiting jobs for one request: the queue planned once, then looked up by job.
  * Bounded: so many jobs of the front of the queue and so many milliseconds of the loop. Test:
- * testsuite/t2510 and t1010. */
+ * testsuite/t2230-entries.t. */
 #include "base/mem.h"
 #include "ctld/ctld.h"
 #include "proto/wire.pb-c.h"

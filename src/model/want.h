@@ -1,7 +1,8 @@
 #pragma once
 /* What of a job decides where it can run, apart from its partition: kept once per distinct wish and
  * counted, so that 100,000 equal jobs cost a pointer each and a pass can remember by pointer what
- * did not fit. Never changes while anybody holds it. Pure. Test: want_test.c. */
+ * did not fit. Never changes while anybody holds it. Pure. Test: pass_test.c in
+ * src/sched, by the case files. */
 #include <stdbool.h>
 #include <stdint.h>
 

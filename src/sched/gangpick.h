@@ -2,7 +2,8 @@
 /* Which nodes an element on several gets and how its tasks are spread, from what each node has room
  * for: all or nothing. Listed nodes are always in it; preferred ones come first. With a number of
  * nodes given the tasks are spread evenly over the fewest free cores that do; else as few nodes as
- * hold them. Pure. Test: gangpick_test.c. */
+ * hold them. Pure. Test: pass_test.c with the cases
+ * several-nodes, several-gpus, labels, one-node-first. */
 #include "sched/placement.h"
 
 struct cw_candidate {

@@ -2,7 +2,8 @@
 /* What will be free where and when, as far as is known: the running attempts end at their time
  * limits (or at the estimate that their jobs gave, until that has passed), and reservations take
  * room from a moment on. Exact in cores, memory and GPUs of each node. Made for one pass, from the
- * model, node by node when first asked. Test: pass_test.c, timeline_test.c. */
+ * model, node by node when first asked. Test: pass_test.c with the cases easy-*,
+ * conservative. */
 #include "sched/gangpick.h"
 #include "sched/placement.h"
 

@@ -109,57 +109,48 @@ static int parse_mem(const char *value, uint64_t *ret, struct cw_error *err)
 }
 
 /* The three ways exclude each other: the one of the strongest source counts. */
-static void clear_mem(Cw__Settings *t)
+static int set_mem(Cw__Settings *t, protobuf_c_boolean *has, uint64_t *field, const char *value,
+                   struct cw_error *err)
 {
+    uint64_t bytes;
+    int rc = parse_mem(value, &bytes, err);
+    if (rc < 0)
+        return rc;
     t->has_mem_bytes = t->has_mem_per_cpu_bytes = t->has_mem_per_gpu_bytes = false;
     t->mem_bytes = t->mem_per_cpu_bytes = t->mem_per_gpu_bytes = 0;
+    *has = true;
+    *field = bytes;
+    return 0;
 }
 
 int cw_opt_mem(struct cw_request *r, const struct cw_option *o, const char *value,
                struct cw_error *err)
 {
     UNUSED(o);
-    uint64_t bytes;
-    int rc = parse_mem(value, &bytes, err);
-    if (rc < 0)
-        return rc;
-    clear_mem(r->spec->settings);
-    r->spec->settings->has_mem_bytes = true;
-    r->spec->settings->mem_bytes = bytes;
-    return 0;
+    Cw__Settings *t = r->spec->settings;
+    return set_mem(t, &t->has_mem_bytes, &t->mem_bytes, value, err);
 }
 
 int cw_opt_mem_per_cpu(struct cw_request *r, const struct cw_option *o, const char *value,
                        struct cw_error *err)
 {
     UNUSED(o);
-    uint64_t bytes;
-    int rc = parse_mem(value, &bytes, err);
-    if (rc < 0)
-        return rc;
-    clear_mem(r->spec->settings);
-    r->spec->settings->has_mem_per_cpu_bytes = true;
-    r->spec->settings->mem_per_cpu_bytes = bytes;
-    return 0;
+    Cw__Settings *t = r->spec->settings;
+    return set_mem(t, &t->has_mem_per_cpu_bytes, &t->mem_per_cpu_bytes, value, err);
 }
 
 int cw_opt_mem_per_gpu(struct cw_request *r, const struct cw_option *o, const char *value,
                        struct cw_error *err)
 {
     UNUSED(o);
-    uint64_t bytes;
-    int rc = parse_mem(value, &bytes, err);
-    if (rc < 0)
-        return rc;
-    clear_mem(r->spec->settings);
-    r->spec->settings->has_mem_per_gpu_bytes = true;
-    r->spec->settings->mem_per_gpu_bytes = bytes;
-    return 0;
+    Cw__Settings *t = r->spec->settings;
+    return set_mem(t, &t->has_mem_per_gpu_bytes, &t->mem_per_gpu_bytes, value, err);
 }
 
 /* ---- GPUs: "N", "TYPE", "TYPE:N" ------------------------------------------------------------- */
 
-static int parse_gpus(struct cw_request *r, const char *value, uint32_t *ret, struct cw_error *err)
+static int set_gpus(struct cw_request *r, protobuf_c_boolean *has, uint32_t *field,
+                    const char *value, struct cw_error *err)
 {
     const char *colon = strchr(value, ':');
     bool digit_first = value[0] >= '0' && value[0] <= '9';
@@ -177,7 +168,8 @@ static int parse_gpus(struct cw_request *r, const char *value, uint32_t *ret, st
     t->has_gpus = t->has_gpus_per_node = t->has_gpus_per_task = false;
     t->gpus = t->gpus_per_node = t->gpus_per_task = 0;
     t->gpu_type = type;
-    *ret = (uint32_t)n;
+    *has = true;
+    *field = (uint32_t)n;
     return 0;
 }
 
@@ -185,39 +177,23 @@ int cw_opt_gpus(struct cw_request *r, const struct cw_option *o, const char *val
                 struct cw_error *err)
 {
     UNUSED(o);
-    uint32_t n;
-    int rc = parse_gpus(r, value, &n, err);
-    if (rc < 0)
-        return rc;
-    r->spec->settings->has_gpus = true;
-    r->spec->settings->gpus = n;
-    return 0;
+    return set_gpus(r, &r->spec->settings->has_gpus, &r->spec->settings->gpus, value, err);
 }
 
 int cw_opt_gpus_per_node(struct cw_request *r, const struct cw_option *o, const char *value,
                          struct cw_error *err)
 {
     UNUSED(o);
-    uint32_t n;
-    int rc = parse_gpus(r, value, &n, err);
-    if (rc < 0)
-        return rc;
-    r->spec->settings->has_gpus_per_node = true;
-    r->spec->settings->gpus_per_node = n;
-    return 0;
+    Cw__Settings *t = r->spec->settings;
+    return set_gpus(r, &t->has_gpus_per_node, &t->gpus_per_node, value, err);
 }
 
 int cw_opt_gpus_per_task(struct cw_request *r, const struct cw_option *o, const char *value,
                          struct cw_error *err)
 {
     UNUSED(o);
-    uint32_t n;
-    int rc = parse_gpus(r, value, &n, err);
-    if (rc < 0)
-        return rc;
-    r->spec->settings->has_gpus_per_task = true;
-    r->spec->settings->gpus_per_task = n;
-    return 0;
+    Cw__Settings *t = r->spec->settings;
+    return set_gpus(r, &t->has_gpus_per_task, &t->gpus_per_task, value, err);
 }
 
 /* Of a node, as in Slurm. */
